@@ -89,14 +89,7 @@ extension Job {
     /// events or its worker.
     public var dependsOnServices: Bool {
         heedsConditions || events.contains(.networkRestored)
-            || constraints.contains { constraint in
-                switch constraint {
-                case .connected, .unmetered, .notRoaming, .externalPower, .batteryAbove,
-                    .notLowPower, .idle:
-                    true
-                case .storageFree, .pressureBelow, .check, .window, .login, .source: false
-                }
-            }
+            || constraints.contains(where: \.facts.isReported)
     }
 }
 

@@ -81,11 +81,10 @@ struct ConstraintsDeclaration: Sendable {
 struct UnknownDeclaration: Sendable {
     private var fields: [String: Field<UnknownRule>] = [:]
 
-    /// The constraints whose condition can be unknown.
-    private static let names = [
-        "network", "external_power", "battery_above", "not_low_power", "idle", "storage_free",
-        "pressure_below", "check",
-    ]
+    /// The constraints whose condition can be unknown: all but the clock's.
+    private static let names = ConstraintsDeclaration.constraintKeys.map(\.name).filter {
+        $0 != "window"
+    }
 
     static let schema = MappingSchema(
         UnknownDeclaration(),

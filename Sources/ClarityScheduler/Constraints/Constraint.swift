@@ -28,21 +28,103 @@ public enum Constraint: Hashable, Sendable {
     /// A source file exists. A job file cannot name this constraint.
     case source
 
+    /// The constraints on conditions that every machine has, each with some limit.
+    public static let ofMachine: [Constraint] = [
+        .connected, .unmetered, .notRoaming, .externalPower, .batteryAbove(percent: 0),
+        .notLowPower, .idle, .storageFree(bytes: 0), .pressureBelow(percent: 100),
+    ]
+
     /// The constraint's name in the job file; the three `network` constraints share one name.
-    public var name: String {
+    public var name: String { facts.name }
+
+    /// The rule for an unknown answer if the job file does not set one.
+    ///
+    /// A connection and free space make the job wait: both can always be measured, and a failure to
+    /// measure them is a fault. External power makes it wait because only a machine with a battery
+    /// can leave it unknown. A check makes it wait because it is in the job file for a reason. A
+    /// window is never unknown, and an unknown login or source counts as missing. All others let
+    /// the job run: a server has no way to know the answer, and its jobs would never run.
+    public var defaultUnknownRule: UnknownRule { facts.unknown }
+
+    /// What is known of the constraint without a look at the machine.
+    public var facts: ConstraintFacts {
         switch self {
-        case .connected, .unmetered, .notRoaming: "network"
-        case .externalPower: "external_power"
-        case .batteryAbove: "battery_above"
-        case .notLowPower: "not_low_power"
-        case .idle: "idle"
-        case .storageFree: "storage_free"
-        case .pressureBelow: "pressure_below"
-        case .check(let check): check.subject
-        case .window: "window"
-        case .login: "login"
-        case .source: "source"
+        case .connected:
+            ConstraintFacts(
+                "network", of: "connected", unknown: .wait, isReported: true,
+                remedy: "connect to a network", question: "whether there is a connection")
+        case .unmetered:
+            ConstraintFacts(
+                "network", of: "metered", unknown: .run, isReported: true,
+                remedy: "connect to a network that is not metered",
+                question: "whether the network is metered")
+        case .notRoaming:
+            ConstraintFacts(
+                "network", of: "roaming", unknown: .run, isReported: true,
+                remedy: "connect to a network that is not roaming",
+                question: "whether the network is roaming")
+        case .externalPower:
+            ConstraintFacts(
+                "external_power", of: "external_power", unknown: .wait, isReported: true,
+                remedy: "plug the machine in",
+                question: "whether the machine is on external power")
+        case .batteryAbove(let percent):
+            ConstraintFacts(
+                "battery_above", of: "battery", unknown: .run, isReported: true,
+                remedy: "charge the battery above \(percent) %", question: "the battery's charge")
+        case .notLowPower:
+            ConstraintFacts(
+                "not_low_power", of: "low_power", unknown: .run, isReported: true,
+                remedy: "stop saving power", question: "whether the machine saves power")
+        case .idle:
+            ConstraintFacts(
+                "idle", of: "idle", unknown: .run, isReported: true,
+                remedy: "leave the machine idle", question: "whether the machine is idle")
+        case .storageFree(let bytes, let path):
+            ConstraintFacts(
+                "storage_free", of: "storage_free_bytes", unknown: .wait,
+                remedy: "make room\(path.map { " at `\($0)`" } ?? ""): \(byteText(bytes)) free",
+                question: "the free storage")
+        case .pressureBelow(let percent):
+            ConstraintFacts(
+                "pressure_below", of: "pressure_percent", unknown: .run,
+                remedy: "give the machine less to do: pressure below \(percent) %",
+                question: "the machine's pressure")
+        case .check(let check):
+            ConstraintFacts(
+                check.subject, unknown: .wait, remedy: "make check `\(check.name)` pass")
+        case .window(let windows):
+            ConstraintFacts(
+                "window", unknown: .wait, remedy: "wait until the clock shows \(windows)")
+        case .login: ConstraintFacts("login", unknown: .wait, remedy: "log in")
+        case .source:
+            ConstraintFacts("source", unknown: .wait, remedy: "put the source file in its place")
         }
+    }
+}
+
+/// What is known of a constraint without a look at the machine: its names, rules and words.
+public struct ConstraintFacts: Sendable {
+    /// The constraint's name in the job file.
+    public var name: String
+    /// The name of its condition in a trace; `nil` if a trace has none of that name.
+    public var condition: String?
+    /// The rule for an unknown answer if the job file does not set one.
+    public var unknown: UnknownRule
+    /// Whether system services report the condition.
+    public var isReported: Bool
+    /// What somebody can do so that the constraint holds, as an order: `plug the machine in`.
+    public var remedy: String
+    /// What nobody knows while the answer is unknown: `the battery's charge`.
+    public var question: String
+
+    init(
+        _ name: String, of condition: String? = nil, unknown: UnknownRule,
+        isReported: Bool = false, remedy: String, question: String = "whether it holds"
+    ) {
+        (self.name, self.condition) = (name, condition)
+        (self.unknown, self.isReported) = (unknown, isReported)
+        (self.remedy, self.question) = (remedy, question)
     }
 }
 

@@ -31,20 +31,6 @@ public struct Verdict: Hashable, Sendable {
 }
 
 extension Constraint {
-    /// The rule for an unknown answer if the job file does not set one.
-    ///
-    /// A connection and free space make the job wait: both can always be measured, and a failure to
-    /// measure them is a fault. External power makes it wait because only a machine with a battery
-    /// can leave it unknown. A check makes it wait because it is in the job file for a reason. A
-    /// window is never unknown, and an unknown login or source counts as missing. All others let
-    /// the job run: a server has no way to know the answer, and its jobs would never run.
-    public var defaultUnknownRule: UnknownRule {
-        switch self {
-        case .connected, .storageFree, .externalPower, .check, .window, .login, .source: .wait
-        case .unmetered, .notRoaming, .batteryAbove, .notLowPower, .idle, .pressureBelow: .run
-        }
-    }
-
     /// Returns the constraint's verdict on conditions at an instant.
     ///
     /// A machine without a battery is on external power and above every charge. Without a known

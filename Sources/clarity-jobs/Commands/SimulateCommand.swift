@@ -122,20 +122,6 @@ struct SimulateCommand {
     }
 }
 
-extension Conditions {
-    /// Conditions under which every constraint holds.
-    static var allowing: Conditions {
-        let source = "no trace"
-        return Conditions(
-            connected: Reading(true, source: source), metered: Reading(false, source: source),
-            roaming: Reading(false, source: source), externalPower: Reading(true, source: source),
-            battery: Reading(.absent, source: source), lowPower: Reading(false, source: source),
-            idle: Reading(true, source: source),
-            storageFreeBytes: Reading(.max, source: source),
-            pressurePercent: Reading(0, source: source))
-    }
-}
-
 // `simulate --accounts N`: what so many accounts come to on this machine.
 extension SimulateCommand {
     /// Simulates invented accounts with the planner and a store of its own, which it removes.

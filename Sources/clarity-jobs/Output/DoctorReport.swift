@@ -31,19 +31,8 @@ struct DoctorReport {
 
     /// Returns the value in the words of the constraint that depends on it.
     private func words(_ value: JSON.Member) -> String {
-        let constraint: Constraint? =
-            switch value.name {
-            case "connected": .connected
-            case "metered": .unmetered
-            case "roaming": .notRoaming
-            case "external_power": .externalPower
-            case "battery": .batteryAbove(percent: 0)
-            case "low_power": .notLowPower
-            case "idle": .idle
-            case "storage_free_bytes": .storageFree(bytes: 0)
-            case "pressure_percent": .pressureBelow(percent: 100)
-            default: named(value.name)
-            }
+        let constraint =
+            Constraint.ofMachine.first { $0.facts.condition == value.name } ?? named(value.name)
         return constraint?.verdict(in: conditions, at: now).measured ?? value.value.line
     }
 

@@ -108,49 +108,17 @@ struct ExplanationReport {
     }
 
     private func words(_ constraint: Constraint) -> String {
-        switch constraint {
-        case .connected: "connect to a network"
-        case .unmetered: "connect to a network that is not metered"
-        case .notRoaming: "connect to a network that is not roaming"
-        case .externalPower: "plug the machine in"
-        case .batteryAbove(let percent): "charge the battery above \(percent) %"
-        case .notLowPower: "stop saving power"
-        case .idle: "leave the machine idle"
-        case .storageFree(_, nil): "make room: \(wanted(constraint))"
-        case .storageFree(_, let path?): "make room at `\(path)`: \(wanted(constraint))"
-        case .pressureBelow: "give the machine less to do: pressure \(wanted(constraint))"
-        case .check(let check): "make check `\(check.name)` pass"
-        case .login:
-            "run `clarity-jobs auth login`".namingAccount(job.id.account?.rawValue)
-        case .source: "put the source file in its place"
-        case .window: "wait until the clock shows \(wanted(constraint))"
-        }
+        guard case .login = constraint else { return constraint.facts.remedy }
+        return "run `clarity-jobs auth login`".namingAccount(job.id.account?.rawValue)
     }
 
     /// Returns how to make an unknown value known; until it is, meeting the constraint would go
     /// unnoticed.
     private func unknown(_ constraint: Constraint) -> String {
-        let (question, name) =
-            switch constraint {
-            case .connected: ("whether there is a connection", "connected")
-            case .unmetered: ("whether the network is metered", "metered")
-            case .notRoaming: ("whether the network is roaming", "roaming")
-            case .externalPower: ("whether the machine is on external power", "external_power")
-            case .batteryAbove: ("the battery's charge", "battery")
-            case .notLowPower: ("whether the machine saves power", "low_power")
-            case .idle: ("whether the machine is idle", "idle")
-            case .pressureBelow: ("the machine's pressure", "pressure_percent")
-            case .storageFree: ("the free storage", "storage_free_bytes")
-            case .check, .login, .source, .window: ("whether it holds", "")
-            }
-        let remedy = remedies[name].map { "\($0); or " } ?? ""
-        let key = constraint.name
-        return "make known \(question): \(remedy)let it run without, by "
-            + "`constraints: { unknown: { \(key): run } }`"
-    }
-
-    private func wanted(_ constraint: Constraint) -> String {
-        constraint.verdict(in: Conditions(), at: Instant(secondsSince1970: 0)).wanted
+        let facts = constraint.facts
+        let remedy = facts.condition.flatMap { remedies[$0] }.map { "\($0); or " } ?? ""
+        return "make known \(facts.question): \(remedy)let it run without, by "
+            + "`constraints: { unknown: { \(facts.name): run } }`"
     }
 }
 
