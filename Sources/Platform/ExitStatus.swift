@@ -50,8 +50,8 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
             "a setting, key or file that is needed is missing or wrong, or a file was written by a "
                 + "newer version, or by one before 0.1.0"
         case .timeout: "a run was ended by its timeout"
-        case .interrupted: "ended by SIGINT, after running attempts had finished"
-        case .terminated: "ended by SIGTERM, after running attempts had finished"
+        case .interrupted: "ended by SIGINT, after running attempts had stopped"
+        case .terminated: "ended by SIGTERM, after running attempts had stopped"
         }
     }
 

@@ -418,25 +418,26 @@ extension Composition {
     /// a time of day (`03:30`, the last one), or as `PresentTime.instant`; by the machine's clock.
     ///
     /// - Throws: as `PresentTime.instant`.
-    func time(_ option: String) throws(CommandFailure) -> Instant? {
+    func time(_ option: String, isAhead: Bool = false) throws(CommandFailure) -> Instant? {
         guard let text = arguments[option] else { return nil }
         let now = clock.now
         if text == "now" { return now }
-        if let span = Duration(text: text) { return now - span }
+        if let span = Duration(text: text) { return isAhead ? now + span : now - span }
         let zone = try Composition.localZone(environment)
         func instant(_ text: String) throws(CommandFailure) -> Instant {
             try PresentTime(
                 text: text, option: "--\(option)",
-                examples: "`1d`, `yesterday`, `2026-11-20 06:00` or `2026-11-20T06:00:00Z`"
+                examples: "`1d`, `\(isAhead ? "tomorrow" : "yesterday")`, `2026-11-20 06:00` or "
+                    + "`2026-11-20T06:00:00Z`"
             ).instant { zone }
         }
-        let days = ["today", "yesterday"].map { word in
-            let ago = word == "today" ? Duration.zero : .seconds(86_400)
-            return (word: word, date: String(zone.text(now - ago).prefix(10)))
+        let words = [("today", 0), isAhead ? ("tomorrow", 1) : ("yesterday", -1)]
+        let days = words.map { word, days in
+            (word: word, date: String(zone.text(now + .seconds(days * 86_400)).prefix(10)))
         }
         if text.wholeMatch(of: /\d\d:\d\d(:\d\d)?/) != nil {
             let today = try instant("\(days[0].date) \(text)")
-            return today <= now ? today : try instant("\(days[1].date) \(text)")
+            return (today > now) == isAhead ? today : try instant("\(days[1].date) \(text)")
         }
         for day in days where text == day.word || text.hasPrefix("\(day.word) ") {
             return try instant(day.date + text.dropFirst(day.word.count))

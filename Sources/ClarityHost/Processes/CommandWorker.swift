@@ -224,10 +224,17 @@ public struct CommandPlan: DeclaredOptions, Hashable {
     /// Returns what of the program and its folder is missing now, as messages and remedies; `base` has
     /// the variables that it gets from this program's environment.
     public func missing(over base: [String: String]) -> [(message: String, help: String?)] {
+        let found = CommandPlan.missing(words, in: base.merging(variables ?? [:]) { $1 })
+        return found + (hasFolder ? [] : [("there is no folder `\(folder)`", nil)])
+    }
+
+    /// Returns the same of a program alone.
+    public static func missing(
+        _ words: [String], in environment: [String: String]
+    ) -> [(message: String, help: String?)] {
         var found: [(message: String, help: String?)] = []
-        let environment = base.merging(variables ?? [:]) { _, own in own }
         let name = words.first ?? ""
-        if let program = program(in: environment) {
+        if let program = ProgramSearch.path(of: name, in: environment["PATH"]) {
             if access(program, X_OK) != 0 {
                 found.append(("program `\(program)` cannot be run: \(SystemError().reason)", nil))
             } else if let fault = FirstLine.fault(of: program) {
@@ -241,7 +248,6 @@ public struct CommandPlan: DeclaredOptions, Hashable {
                     "a service may have another PATH; write the program's absolute path"
                 ))
         }
-        if !hasFolder { found.append(("there is no folder `\(folder)`", nil)) }
         return found
     }
 

@@ -86,7 +86,12 @@ struct NoticeMessage: Sendable {
     }
 
     private func worksAgain(_ notice: Notice) -> String {
+        // The context has every job of the job file.
+        let isUnknown = context.failures[notice.subject] == nil && !context.failures.isEmpty
         let failures = context.failures[notice.subject] ?? 0
+        guard !isUnknown else {
+            return "job `\(notice.subject)` is no longer in the job file"
+        }
         return "job `\(notice.subject)` works again"
             + (failures > 1 ? " after \(failures) failures" : "")
     }

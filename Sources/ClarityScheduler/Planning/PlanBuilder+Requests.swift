@@ -45,7 +45,9 @@ extension PlanBuilder {
     /// Cancels a run: at once if it waits, otherwise through the process that runs it.
     mutating func cancel(_ id: RunID) {
         guard let run = run(id), !run.state.isFinished else { return }
-        end(run, .cancelled, "cancelled before it was done")
+        end(
+            run, .cancelled,
+            run.attempts > 0 ? "cancelled between two attempts" : "cancelled before it started")
     }
 
     /// Replaces an unfinished run by a later occurrence.

@@ -70,7 +70,8 @@ extension CommandSyntax {
                 details: [
                     "An edit of the job file applies within a second. A job with a fault is held, and the others",
                     "run; a fault of the rest of the file is reported and leaves the jobs as they were. SIGHUP",
-                    "reloads the file too. SIGTERM lets running attempts finish, then ends the loop.",
+                    "reloads the file too. SIGTERM ends the loop: running attempts are asked to stop, with the",
+                    "time to end that their kind has, and the next scheduler goes on with their runs.",
                 ]),
             CommandSyntax(
                 name: "exporter", summary: "Serve metrics to Prometheus, until stopped.",
@@ -94,6 +95,10 @@ extension CommandSyntax {
                 options: [.now]),
             CommandSyntax(
                 name: "next", summary: "List the next occurrences of jobs, soonest first.",
+                details: [
+                    "What is due already is not among them: `list` shows it. The job `notify`, which the job",
+                    "file implies, is left out.",
+                ],
                 operands: "[JOB...]",
                 options: [
                     OptionSyntax(
@@ -207,7 +212,8 @@ extension CommandSyntax {
                     OptionSyntax("all", summary: "all jobs of the job file"),
                     OptionSyntax(
                         "until", value: "TIME",
-                        summary: "end of the pause; default: `resume` ends it"),
+                        summary: "end of the pause, such as 07:00, tomorrow or 2026-11-20 06:00; "
+                            + "default: `resume`"),
                     OptionSyntax("for", value: "SPAN", summary: "length of the pause, such as 7d"),
                     OptionSyntax(
                         "reason", value: "TEXT", summary: "a note that `explain` shows"),

@@ -48,7 +48,9 @@ struct ExplainCommand {
             job: job, explanation: explanation,
             pace: try composition.pace(of: explanation.status.open, job, history), now: moment.wall,
             remedies: remedies,
-            starter: try starter(history, ledger, at: moment.wall),
+            starter: file.laterFault == nil
+                ? try starter(history, ledger, at: moment.wall)
+                : "the job file is faulty: mend it first; a loop goes on with the jobs as shown here",
             style: composition.console.terminalStyle)
         composition.console.results(text.lines, text)
         return .done
@@ -115,8 +117,8 @@ struct PastOccurrenceCommand {
         guard let past else {
             throw CommandFailure(
                 .usage,
-                "the history has no occurrence of job `\(job.id)` up to \(instant.shown)"
-            )
+                "the schedule of job `\(job.id)` has no time up to \(instant.shown) in the history",
+                "help: `clarity-jobs history \(job.id)` lists its runs, also those by hand")
         }
         composition.console.results(
             lines(past, now), ExplainedOccurrence(job: job.id, past: past))

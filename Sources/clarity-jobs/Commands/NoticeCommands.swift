@@ -18,7 +18,22 @@ struct NoticeCommands {
         let found = try usingHealthData { () throws(HealthStoreError) in
             try store?.notices.list(limit) ?? []
         }
-        composition.console.results(found.map(ListedNotice.init))
+        let history = try composition.history(file)
+        let ends = try askingStore { () throws(RunStoreError) in try history.lastEnds() }
+        // The next `notify` finds that these are over, and says so.
+        let working = ends.filter { $0.value.failure == nil }.map(\.key.declared.rawValue)
+        composition.console.results(
+            found.map { found in
+                let isOver =
+                    found.notice.notice.kind == .jobFailed
+                    && working.contains(found.notice.notice.subject)
+                return ListedNotice(
+                    notice: found.notice, sent: found.sent, waiting: found.waiting,
+                    twice: found.twice, isOverSoon: isOver)
+            })
+        if found.isEmpty, composition.console.form == .table {
+            composition.console.note("no notices")
+        }
         return .done
     }
 
@@ -143,6 +158,8 @@ struct ListedNotice: Reported {
     let sent: Int64
     let waiting: Int64
     let twice: Int64
+    /// Whether the job that failed works again, and the next `notify` says so.
+    let isOverSoon: Bool
 
     static let report = Report<ListedNotice>(
         [
@@ -155,7 +172,9 @@ struct ListedNotice: Reported {
             },
             Column("raised_at", "when it began") { $0.notice.raisedAt }.shown("RAISED"),
             Column("resolved_at", "when it was over") { $0.notice.resolvedAt }
-                .shown("OVER", isState: true) { $0.notice.resolvedAt?.shown ?? "open" },
+                .shown("OVER", isState: true) {
+                    $0.notice.resolvedAt?.shown ?? ($0.isOverSoon ? "works again" : "open")
+                },
             Column("messages_sent", "number of messages that were sent, without reminders") {
                 $0.sent
             }

@@ -24,12 +24,14 @@ struct PauseCommands {
     func resume() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let jobs = try jobs(file, of: "resume")
+        let history = try composition.history(file)
+        let before = try askingStore { () throws(RunStoreError) in try history.ledger() }
         let answer = try composition.submit([.resume(jobs)], file)
-        show(jobs, answer.ledger)
+        show(jobs, answer.ledger, before)
         return .done
     }
 
-    private func show(_ jobs: [JobID], _ ledger: Ledger) {
+    private func show(_ jobs: [JobID], _ ledger: Ledger, _ before: Ledger? = nil) {
         let pauses = jobs.map { ($0, ledger.jobs[$0]?.pause) }
         let console = composition.console
         guard console.form == .table else {
@@ -41,7 +43,8 @@ struct PauseCommands {
                 (pause.until.map { "paused until \($0)" } ?? "paused until it is resumed")
                     + (pause.reason.isEmpty ? "" : ": \(pause.reason)")
             }
-            console.show("\(job): \(words ?? "resumed")")
+            let wasPaused = before.map { $0.jobs[job]?.pause != nil } ?? true
+            console.show("\(job): \(words ?? (wasPaused ? "resumed" : "was not paused"))")
         }
     }
 
@@ -60,11 +63,7 @@ struct PauseCommands {
             throw CommandFailure(.usage, "`pause` wants --until or --for, got both")
         }
         let now = composition.clock.moment.wall
-        if let text = arguments["until"] {
-            guard let until = Instant(rfc3339: text) else {
-                throw CommandFailure(
-                    .usage, "--until is an instant such as 2026-11-20T06:00:00Z, got `\(text)`")
-            }
+        if let until = try composition.time("until", isAhead: true) {
             guard until > now else {
                 throw CommandFailure(.usage, "--until \(until) is over, it is \(now)")
             }

@@ -94,12 +94,18 @@ struct RunCommand {
         let runs = jobs.compactMap { job in
             answer.ledger.openRuns(of: job).compactMap { answer.ledger.open[$0] }.last
         }
+        let starter = try composition.starter(file)
         composition.console.results(
             runs.map { ListedRun(run: $0) },
             lines: composition.console.isQuiet
                 ? []
-                : runs.map {
-                    "run \($0.id) of \($0.job): to be done by the loop, or at the next `run --due`"
+                : runs.map { run in
+                    guard run.state != .running else {
+                        let holder = run.lease.map { " (\($0.holder))" } ?? ""
+                        return "run \(run.id) of \(run.job) is running already\(holder): no new run"
+                    }
+                    let pause = answer.ledger.jobs[run.job]?.pause == nil ? "" : ", which is paused"
+                    return "run \(run.id) of \(run.job)\(pause): \(starter) once it may"
                 })
         return .done
     }
@@ -215,19 +221,17 @@ struct RunCommand {
         return waits.isEmpty ? reporter.status : reporter.status.joined(with: .deferred)
     }
 
-    /// Says at a terminal who starts the runs that wait.
+    /// Says who starts the runs that wait.
     private func sayWhoStarts(
         _ waiting: [Plan.Waiting], _ file: JobFile
     ) throws(CommandFailure) {
         // A job that is running got no other run.
-        let runs = waiting.filter { !$0.deferrals.allSatisfy { $0.subject == "overlap" } }
-        guard !runs.isEmpty, composition.console.terminalStyle != nil else { return }
-        let history = try composition.history(file)
-        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
+        let runs = waiting.filter { !$0.isForItself }.compactMap(\.run)
+        guard let first = runs.first else { return }
+        let names = runs.count == 1 ? "run \(first) stays" : "\(runs.count) runs stay"
         composition.console.note(
-            loops.isEmpty
-                ? "no loop runs: the next `run --due` starts what waits, once it may"
-                : "the loop starts what waits, once it may")
+            "\(names): \(try composition.starter(file)) once it may; "
+                + "`clarity-jobs cancel \(runs.map { "\($0)" }.joined(separator: " "))` drops it")
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
@@ -241,6 +245,20 @@ struct RunCommand {
         for id in ids { try file.requireEnabled(id) }
         return ids
     }
+}
+
+extension Composition {
+    /// Who starts what waits, such as `the loop starts it`.
+    fileprivate func starter(_ file: JobFile) throws(CommandFailure) -> String {
+        let history = try history(file)
+        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
+        return loops.isEmpty ? "no loop runs, the next `run --due` starts it" : "the loop starts it"
+    }
+}
+
+extension Plan.Waiting {
+    /// Whether it only waits for a running run of its own job, and got no run.
+    var isForItself: Bool { deferrals.allSatisfy { $0.subject == "overlap" && $0.group == nil } }
 }
 
 extension JobFile {
@@ -351,10 +369,16 @@ struct RunRequests {
                 }
                 runs.append(run.id)
             } else {
-                let job = try composition.job(named: word, in: file).id
-                let open = ledger.openRuns(of: job)
+                // A job that left the job file may have an unfinished run still.
+                let former = JobID(word).flatMap { ledger.openRuns(of: $0).isEmpty ? nil : $0 }
+                let isVisible = composition.namedAccount == nil
+                let job =
+                    isVisible && former != nil
+                    ? former : try composition.job(named: word, in: file).id
+                let open = job.map { ledger.openRuns(of: $0) } ?? []
                 guard !open.isEmpty else {
-                    throw CommandFailure(.usage, "job `\(job)` has no unfinished run")
+                    throw CommandFailure(
+                        .usage, "job `\(job?.rawValue ?? word)` has no unfinished run")
                 }
                 runs += open
             }
@@ -385,7 +409,9 @@ struct RunRequests {
             }
             guard found.state != .running, found.state != .succeeded else {
                 throw CommandFailure(
-                    .usage, "run \(found.id) of `\(found.job)` is \(found.state.rawValue)",
+                    .usage,
+                    "run \(found.id) of `\(found.job)` \(found.state == .running ? "is" : "has") "
+                        + found.state.rawValue,
                     "help: clarity-jobs run \(found.job)")
             }
             requests.append(
@@ -397,7 +423,8 @@ struct RunRequests {
         let expedited = answer.plan.changes.compactMap { change -> RunID? in
             if case .put(let run) = change, run.isExpedited { run.id } else { nil }
         }
-        say(expedited.map { ($0, "to be done at the next `run --due`, or by the loop") })
+        let starter = try composition.starter(file)
+        say(expedited.map { ($0, "\(starter) once it may") })
         return .done
     }
 

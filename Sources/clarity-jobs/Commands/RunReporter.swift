@@ -90,6 +90,10 @@ final class RunReporter: Sendable {
         guard detail == .everything else { return }
         let told = runs.withLock { runs in runs.contains { $0.job == waiting.job } }
         // The line of the run has said when it tries again.
+        if waiting.isForItself, let deferral = waiting.deferrals.first {
+            return console.note(
+                "\(waiting.job): not started: \(deferral.measured.replacing(", which", with: ""))")
+        }
         for deferral in waiting.deferrals where !told || deferral.retry == nil {
             console.note("\(waiting.job): waits \(deferral.waitWithSource)")
         }

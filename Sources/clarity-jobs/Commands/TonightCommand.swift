@@ -41,6 +41,12 @@ struct TonightCommand {
                     + (others > 0 ? ", \(others) later or not by a schedule" : ""))
         }
         composition.console.results(sorted)
+        for job in jobs where composition.console.form == .table {
+            if let pause = ledger.jobs[job.id]?.pause {
+                let end = pause.until.map { "until \($0.shown)" } ?? "until somebody resumes it"
+                composition.console.note("\(job.id): paused \(end)")
+            }
+        }
         for job in file.jobs where composition.console.form == .table {
             if let fault = file.held[job.id] { composition.console.note("\(job.id): \(fault)") }
         }

@@ -19,7 +19,7 @@ struct ValidateCommand {
         do throws(JobFileFaults) {
             let file = try composition.jobFileReader.read(
                 fileAt: path, warningAt: composition.clock.now)
-            show(file, file.warnings + missingPlaces(file), path)
+            show(file, file.warnings + missingPlaces(file) + writers(path), path)
             return .done
         } catch {
             guard console.form != .table else {
@@ -27,6 +27,16 @@ struct ValidateCommand {
             }
             show(faults: error.faults, warnings: error.warnings)
             return .faultyInput
+        }
+    }
+
+    /// Returns why no command runs the jobs of the file, if somebody else may write it.
+    private func writers(_ path: String) -> [JobFileFault] {
+        do throws(JobFileFaults) {
+            _ = try composition.runnersReader.read(fileAt: path)
+            return []
+        } catch {
+            return error.writer == nil ? [] : error.faults
         }
     }
 
@@ -44,6 +54,15 @@ struct ValidateCommand {
                 // The reader has checked the options.
                 warnings.append(.general("job `\(job.id)`: \(error.reason)"))
             }
+        }
+        do throws(Failure) {
+            for target in try file.sections.targets where target.kind == .command {
+                warnings += CommandPlan.missing(target.words, in: environment).map {
+                    .general("target `\(target.name)` of `notify`: \($0.message)", help: $0.help)
+                }
+            }
+        } catch {
+            warnings.append(.general(error.reason))
         }
         // With accounts, each has sources of its own, which come and go with it.
         guard file.accounts == nil else { return warnings }

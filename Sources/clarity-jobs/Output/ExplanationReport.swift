@@ -45,7 +45,9 @@ struct ExplanationReport {
                 "nothing holds it back"
                     + (isRunning ? "; it runs now" : starter == nil ? "; it starts now" : ""))
         }
-        lines += changes.map { "to start\(isRunning ? " another" : ""): \($0)" }
+        lines += changes.enumerated().map { index, change in
+            index > 0 ? "and: \(change)" : "to start\(isRunning ? " another" : ""): \(change)"
+        }
         return lines + ["likely: \(likely)"]
     }
 
@@ -102,7 +104,10 @@ struct ExplanationReport {
         case .resume(let until?):
             "clarity-jobs resume \(job.id), or wait until \(until.shown)"
         case .pass(let until):
-            "wait until \(until.shown), or clarity-jobs run \(job.id)"
+            // A run by hand waits for whatever else holds it back.
+            "wait until \(until.shown)"
+                + (explanation.factors.count { $0.change != nil } == 1
+                    ? ", or clarity-jobs run \(job.id)" : "")
         case .ask: "clarity-jobs run \(job.id)"
         }
     }

@@ -46,7 +46,9 @@ enum RunReport {
                     ? " as soon as a scheduler runs" : " at \(start.shown)"
             } ?? ""
         switch run.failures {
-        case 0: return "goes on\(when)"
+        case 0:
+            let stop = run.stopReason.map { "stopped (\($0.words)), " } ?? ""
+            return stop + (when.isEmpty ? "goes on later" : "goes on\(when)")
         case 1: return "failed once, tries again\(when)"
         default: return "failed \(run.failures) times, tries again\(when)"
         }

@@ -104,6 +104,15 @@ struct NoticeContentsTests {
         #expect(header("Title", bench)[1] == "nas: job `backup` still fails")
     }
 
+    @Test func `a failed job that left the job file is not said to work again`() async {
+        let bench = WorkBench()
+
+        await attempt(bench, [Self.failed], [:])
+        await attempt(bench, [], [:], context: NoticeContext(failures: ["fetch": 0]))
+
+        #expect(bodies(bench).last == "job `backup` is no longer in the job file\n")
+    }
+
     @Test func `a reminder that could not be sent is sent at the next try, and once`() async {
         let isDown = Mutex(false)
         let bench = WorkBench { _ in isDown.withLock { $0 } ? .status(503) : .ok("{}") }

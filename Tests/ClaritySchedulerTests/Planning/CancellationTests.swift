@@ -14,7 +14,7 @@ struct CancellationTests {
         let run = try #require(desk.store.runs[RunID(1)])
         #expect(run.state == .cancelled)
         #expect(run.stopReason == .cancelled)
-        #expect(run.failure?.reason == "cancelled before it was done")
+        #expect(run.failure?.reason == "cancelled before it started")
     }
 
     @Test func `a run of this process is warned, killed, and cancelled at its end`() throws {

@@ -143,6 +143,7 @@ struct CommandReportProgramTests {
             version: 1
             backend: { url: "\(url)" }
             sources: [{ kind: apple-health-export, path: \(folder)/export.zip }]
+            notify: [{ kind: command, command: [\(folder)/tell] }]
             jobs:
               - id: a
                 kind: command
@@ -164,8 +165,13 @@ struct CommandReportProgramTests {
             try #require(chmod(try playground.folder.write(name, text.utf8), 0o700) == 0)
         }
 
+        // Whoever runs jobs refuses a file that others may write, and `validate` says so.
+        chmod(playground.jobFilePath, 0o666)
+        let writable = try await playground.run("validate")
+        chmod(playground.jobFilePath, 0o600)
         let result = try await playground.run("validate")
 
+        #expect(writable.status == 0 && writable.errors.contains("may write"), "\(writable)")
         #expect(result.status == 0)
         let warnings = result.errorLines.filter { $0.contains("warning: ") }
             .map { $0.replacing("\(playground.jobFilePath): warning: ", with: "") }
@@ -178,6 +184,8 @@ struct CommandReportProgramTests {
                     + "with a Windows line end: save it with Unix line ends",
                 "job `e`: program `\(folder)/bare` cannot be run: it lacks a first line such as "
                     + "`#!/bin/sh`",
+                "target `command` of `notify`: program `\(folder)/tell` cannot be run: no such file "
+                    + "or directory",
                 "source `\(folder)/export.zip` is not there: no such file or directory",
             ], "\(result.errors)")
     }

@@ -101,7 +101,7 @@ struct LoopProgramTests {
         #expect(
             named.errors.wholeMatch(
                 of:
-                    /upload: waits until run \d+ has ended\n/
+                    /upload: not started: run \d+ is running\n/
             ) != nil, "\(named.errors)")
         #expect(list.dropFirst().first?["state"] == .string("running"))
         #expect(end.status == 143)

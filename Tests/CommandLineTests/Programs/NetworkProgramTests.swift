@@ -196,7 +196,9 @@ struct NetworkProgramTests {
         let again = try await playground.run("run", "upload")
         let run = try await playground.json("history", "show", "1")
 
-        #expect(stopped.hasPrefix("upload: goes on at "), "\(stopped)")
+        #expect(
+            stopped.hasPrefix("upload: stopped (a constraint no longer held), goes on at "),
+            "\(stopped)")
         #expect(between["state"] == .string("enqueued"))
         #expect(
             between["waiting_on"].elements.map { $0["subject"] }

@@ -37,10 +37,13 @@ struct NoticeProgramTests {
         _ = try await playground.run("run", "--due", environment: token)
         try playground.folder.write("fixed", [])
         _ = try await playground.run("run", "nightly", environment: token)
+        let between = try await playground.run("notices")
         _ = try await playground.run("run", "notify", environment: token)
         let list = try await playground.json("notices", "list")
 
         #expect(failed.status == 1)
+        // The job works, and nobody was told yet.
+        #expect(between.output.contains("  works again  job-failed"), "\(between.output)")
         let requests = server.requests
         #expect(
             requests.map(\.body) == [

@@ -24,12 +24,38 @@ struct PauseProgramTests {
         #expect(named.status == 75)
         #expect(
             named.errors
-                == "refresh: waits until 2099-01-01T00:00:00Z: it is paused (holidays)\n")
+                == """
+                refresh: waits until 2099-01-01T00:00:00Z: it is paused (holidays)
+                run 1 stays: no loop runs, the next `run --due` starts it once it may; \
+                `clarity-jobs cancel 1` drops it
+
+                """)
         #expect(list.first?["waiting_on"].elements.first?["reason"] == .string("paused"))
         #expect(list.first?["next"] == .string("2099-01-01T00:00:00Z"))
         #expect(resumed.output == "refresh: resumed\n")
         #expect(after.status == 0, "\(after.errors)")
         #expect(try await playground.run("audit").status == 0)
+    }
+
+    @Test func `a pause ends at a time as people write it, and a resume says what it did`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil)
+
+        let paused = try await playground.run("pause", "cleanup", "--until", "tomorrow 07:00")
+        let tonight = try await playground.run("tonight")
+        let why = try await playground.run("explain", "cleanup")
+        let asked = try await playground.run("run", "cleanup", "--ask")
+        let resumed = try await playground.run("resume", "cleanup", "refresh")
+
+        #expect(paused.output.contains("T07:00:00Z"), "\(paused)")
+        #expect(tonight.errors.contains("cleanup: paused until "), "\(tonight)")
+        // A run by hand would wait for the pause too.
+        #expect(!why.output.contains("or clarity-jobs run cleanup"), "\(why.output)")
+        #expect(
+            asked.output == "run 1 of cleanup, which is paused: no loop runs, the next "
+                + "`run --due` starts it once it may\n")
+        #expect(resumed.outputLines == ["cleanup: resumed", "refresh: was not paused"])
     }
 
     @Test(arguments: [
@@ -44,8 +70,9 @@ struct PauseProgramTests {
             "clarity-jobs: `pause` wants --until or --for, got both\n"
         ),
         (
-            ["pause", "refresh", "--until", "tomorrow"],
-            "clarity-jobs: --until is an instant such as 2026-11-20T06:00:00Z, got `tomorrow`\n"
+            ["pause", "refresh", "--until", "yesterday"],
+            "clarity-jobs: --until is a time such as `1d`, `tomorrow`, `2026-11-20 06:00` or "
+                + "`2026-11-20T06:00:00Z`, got `yesterday`\n"
         ),
         (
             ["pause", "refresh", "--for", "7"],

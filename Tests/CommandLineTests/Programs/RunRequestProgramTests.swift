@@ -28,10 +28,29 @@ struct RunRequestProgramTests {
         #expect(first["stop_reason"] == .string("cancelled"))
         #expect(again.status == 64)
         #expect(again.errors == "clarity-jobs: run 1 has ended already: cancelled\n")
-        #expect(retried.output.hasSuffix(": to be done at the next `run --due`, or by the loop\n"))
+        #expect(
+            retried.output.hasSuffix(": no loop runs, the next `run --due` starts it once it may\n")
+        )
         #expect(second["state"] == .string("enqueued"))
         #expect(second["caused_by"] == first["run"])
         #expect(try await playground.run("audit").output.hasPrefix("the history is sound: "))
+    }
+
+    @Test func `the waiting run of a job that left the job file can be cancelled by its name`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil, jobFile: waiting)
+        _ = try await playground.run("run", "upload")
+        let text = try TemporaryFolder.read(playground.jobFilePath)
+        let renamed = String(decoding: text, as: UTF8.self).replacing(
+            "id: upload", with: "id: send")
+        try playground.folder.write("jobs.yaml", Array(renamed.utf8))
+
+        let cancelled = try await playground.run("cancel", "upload")
+        let again = try await playground.run("cancel", "upload")
+
+        #expect(cancelled.status == 0 && cancelled.output.hasSuffix(": cancelled\n"))
+        #expect(again.status == 64 && again.errors.contains("no job `upload` in the job file"))
     }
 
     @Test func `another process cancels a loop's run within its warning time`() async throws {

@@ -168,8 +168,8 @@ struct TerminalProgramTests {
         // A loop says when.
         let pattern =
             words == ["loop"]
-            ? #/\d\d:\d\d:\d\d slow: goes on \(run \d+\)/#
-            : #/slow: goes on \(run \d+\)/#
+            ? #/\d\d:\d\d:\d\d slow: stopped \(the scheduler ended\), goes on later \(run \d+\)/#
+            : #/slow: stopped \(the scheduler ended\), goes on later \(run \d+\)/#
         #expect(lines.contains { $0.wholeMatch(of: pattern) != nil }, "\(end.screen)")
         #expect(end.screen.hasSuffix("\nclarity-jobs: interrupted; \(kept)\n"), "\(end.screen)")
     }
@@ -225,8 +225,8 @@ struct TerminalProgramTests {
         _ = await loop.finish()
 
         #expect(first.contains("no scheduler has run yet: start `clarity-jobs loop`"), "\(first)")
-        #expect(waits.contains("no loop runs: the next `run --due` starts what waits"), "\(waits)")
-        #expect(again.contains("the loop starts what waits, once it may"), "\(again)")
+        #expect(waits.contains("no loop runs, the next `run --due` starts it"), "\(waits)")
+        #expect(again.contains("the loop starts it once it may"), "\(again)")
         #expect(!later.contains("no scheduler"), "\(later)")
     }
 
