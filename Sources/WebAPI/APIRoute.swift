@@ -62,6 +62,9 @@ extension APIRoute {
     private static let since = APIParameter(
         "since", .since, .option("since"), "number of days, or the first day")
     private static let until = APIParameter("until", .day, .option("until"), "the last day")
+    private static let spanPeriod = APIParameter(
+        "by", .choice(["each", "month"]), .option("by"),
+        "what a row stands for; each for one night or workout")
     private static let period = APIParameter(
         "by", .choice(["raw", "hour", "day", "month"]), .option("by"),
         "what a row stands for; raw for one record")
@@ -119,7 +122,20 @@ extension APIRoute {
         APIRoute(
             "records", "The types of records, or the records of one type or sums of them",
             "records", [APIParameter("type", .type, .operand, "the type"), period, since, until]),
-        APIRoute("summary", "A day on one screen", "summary"),
+        APIRoute("summary", "The newest day that has data, on one screen", "summary"),
+        APIRoute(
+            "nights", "Nights, or what those of each month have in common", "nights",
+            [spanPeriod, since, until]),
+        APIRoute(
+            "workouts", "Workouts, or how much those of each month are", "workouts",
+            [spanPeriod, since, until]),
+        APIRoute(
+            "trends", "A month beside the twelve months before it", "trends",
+            [
+                APIParameter(
+                    "month", .month, .option("month"),
+                    "the month; the newest with ten days of data by default")
+            ]),
         APIRoute(
             "insights", "The insights, newest first", "insights",
             [

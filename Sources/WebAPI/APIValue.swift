@@ -14,6 +14,8 @@ public enum APIValue: Hashable, Sendable {
     /// A number of days such as `30d`, or a first day.
     case since
     case day
+    /// A month such as `2026-11`.
+    case month
     /// A span such as `90m` or `7d`.
     case span
     case choice([String])
@@ -35,6 +37,7 @@ public enum APIValue: Hashable, Sendable {
                 + #"(:[0-5][0-9](\.[0-9]{1,9})?)?(Z|[+-]"# + "\(APIValue.clock)))?$"
         case .since: "^([1-9][0-9]{0,4}d|\(APIValue.date))$"
         case .day: "^\(APIValue.date)$"
+        case .month: "^[0-9]{4}-(0[1-9]|1[0-2])$"
         case .span: "^[1-9][0-9]{0,5}(s|m|h|d)$"
         case .choice(let words): "^(\(words.joined(separator: "|")))$"
         case .note: #"^[^\u0000-\u001F\u007F-\u009F-][^\u0000-\u001F\u007F-\u009F]{0,199}$"#
@@ -51,6 +54,7 @@ public enum APIValue: Hashable, Sendable {
         case .time: "a time such as 2026-11-20T06:00:00Z, or a day"
         case .since: "a number of days such as 30d, or a first day"
         case .day: "a day such as 2026-11-20"
+        case .month: "a month such as 2026-11"
         case .span: "a span such as 90m or 7d"
         case .choice(let words): "one of \(words.joined(separator: ", "))"
         case .note: "a note of at most 200 characters in one line"

@@ -24,6 +24,7 @@ PAGES = (
     "explore",
     "sleep",
     "workouts",
+    "trends",
     "insights",
     "jobs",
     "runs/2",

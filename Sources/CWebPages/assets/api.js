@@ -8,6 +8,7 @@
  * @property {boolean} read_only
  * @property {string | null} zone `null` where it differs from account to account
  * @property {boolean} backend whether the job file names one
+ * @property {boolean} health whether there is a backend or health data
  * @property {string} version
  * @property {"person" | "caretaker" | "wearer"} viewer
  * @property {string | null} account the wearer's
@@ -36,6 +37,9 @@ export const isCaretaker = () => session?.viewer === "caretaker";
 
 /** Whether there is a backend, and so what it makes of the data. */
 export const hasBackend = () => session?.backend ?? false;
+
+/** Whether there is health data, or a backend that has some. */
+export const hasHealth = () => session?.health ?? false;
 
 /** Whether the server refuses actions. */
 export const isReadOnly = () => session?.read_only ?? true;

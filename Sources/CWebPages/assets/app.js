@@ -2,7 +2,7 @@
  * The application: finds the page of an address, loads what it shows, and draws it again when
  * something has changed.
  */
-import {hasBackend, isCaretaker, isReadOnly, logOut, openSession, RequestError} from "./api.js";
+import {hasBackend, hasHealth, isCaretaker, isReadOnly, logOut, openSession, RequestError} from "./api.js";
 import {announce, button, h, replaceInPlace} from "./dom.js";
 import {clockTime, relative, setZone} from "./format.js";
 import {listen} from "./live.js";
@@ -34,6 +34,7 @@ const pages = [
     ["/explore", "./page-explore.js"],
     ["/sleep", "./page-sleep.js"],
     ["/workouts", "./page-workouts.js"],
+    ["/trends", "./page-trends.js"],
     ["/insights", "./page-insights.js"],
     ["/accounts", "./page-accounts.js"],
     ["/jobs", "./page-jobs.js"],
@@ -53,8 +54,8 @@ let showing = null;
 let isUnanswered = false;
 
 async function moduleFor(path) {
-    const run = /^\/runs\/(\d+)$/.exec(path);
-    if (run) return {page: (await import("./page-run.js")).default, id: run[1]};
+    const one = /^\/(run|workout)s\/(\d+)$/.exec(path);
+    if (one) return {page: (await import(`./page-${one[1]}.js`)).default, id: one[2]};
     const known = pages.find(([known]) => known === path);
     if (!known) return null;
     return {page: (await import(known[1])).default, id: undefined};
@@ -195,7 +196,8 @@ function failure(error) {
 /** The path of the page that an address shows. */
 function pathOf(path) {
     if (!["/", "/today"].includes(path)) return path;
-    return isCaretaker() ? "/accounts" : "/today";
+    if (isCaretaker()) return "/accounts";
+    return path === "/" && !hasHealth() ? "/jobs" : "/today";
 }
 
 /** Shows the links of what the reader may see, and marks that of a path. */
@@ -204,7 +206,7 @@ function showLinks(path) {
     const links = document.querySelectorAll("#pages [data-of]");
     const seen = {accounts: isCaretaker(), values: !isCaretaker(), backend: hasBackend()};
     for (const element of links) element.hidden = !seen[element.dataset.of];
-    const section = path.startsWith("/runs/") ? "/jobs" : path;
+    const section = path.replace(/^\/runs\/.*/, "/jobs").replace(/^\/workouts\/.*/, "/workouts");
     for (const link of document.querySelectorAll("#pages a")) {
         if (link.getAttribute("href") === section)
             link.setAttribute("aria-current", "page");

@@ -1,9 +1,8 @@
-/** Sleep: nights as bars of stages, and how regular they are. */
+/** Sleep: nights as bars of stages, how regular they are, and all years month by month. */
 import {getOrNone} from "./api.js";
 import {behind, choices, empty, h, table} from "./dom.js";
 import {
     accountZone,
-    addDays,
     civilDay,
     clockTime,
     dated,
@@ -14,21 +13,24 @@ import {
     startOfDay,
     zoneOffset
 } from "./format.js";
-import {asleep, loadNights, regularity} from "./nights.js";
+import {byYear, lastDay, monthBars, monthName} from "./months.js";
+import {loadNights, regularity} from "./nights.js";
 import {hourAxis, nightPicture, stageKey} from "./pictures.js";
 
 const lengths = [14, 30, 90];
+const all = "all";
 const minute = 60_000;
 const hour = 60 * minute;
 
 async function load({query, signal}) {
-    const days = lengths.includes(Number(query.get("days"))) ? Number(query.get("days")) : 14;
-    const [nights, metrics] = await Promise.all([
-        loadNights(days, signal),
-        // The merged numbers of the same nights.
-        getOrNone("metrics/sleep", {since: addDays(dayOf(Date.now()), 1 - days)}, signal),
-    ]);
-    return {days, nights, metrics};
+    const month = /^\d{4}-\d\d$/.test(query.get("month") ?? "") ? query.get("month") : null;
+    const asked = query.get("days");
+    if (!month && asked === all) {
+        return {chosen: all, months: (await getOrNone("nights", {by: "month"}, signal))?.rows ?? []};
+    }
+    const days = lengths.includes(Number(asked)) ? Number(asked) : 14;
+    const span = month ? {since: `${month}-01`, until: lastDay(month)} : {since: `${days}d`};
+    return {chosen: month ? null : days, month, ...await loadNights(span, signal)};
 }
 
 /** Minutes from the midnight between evening and morning. */
@@ -41,13 +43,15 @@ const minuteOfNight = (instant) => {
 const nightClock = (minutes) => dated(
     Date.UTC(2026, 0, 2) + minutes * minute, {timeZone: "UTC", hour: "numeric", minute: "2-digit"});
 
-function draw({days, nights, metrics}, place) {
-    const options = lengths.map((length) => [length, `${length} nights`]);
+function draw(data, place) {
+    const options = [...lengths.map((length) => [length, `${length} nights`]), [all, "All years"]];
+    const open = {...place, setQuery: (changes) => place.setQuery({month: null, ...changes})};
     const heading = [
-        h("h1", null, "Sleep"),
-        h("div", {class: "controls"}, choices("Nights", "days", options, days, place)),
+        h("h1", null, data.month ? `Sleep in ${monthName(data.month, "long")}` : "Sleep"),
+        h("div", {class: "controls"}, choices("Nights", "days", options, data.chosen, open)),
     ];
-    if (nights.length === 0) {
+    if (data.chosen === all) return [heading, years(data.months, place)];
+    if (data.nights.length === 0) {
         return [
             heading,
             empty("No night is recorded in these days.",
@@ -55,30 +59,35 @@ function draw({days, nights, metrics}, place) {
         ];
     }
     return [
-        heading, figures(nights, metrics),
+        heading, age(data), figures(data.nights),
         h("section", {class: "panel", "aria-labelledby": "nights"},
             h("div", {class: "section-head"}, h("h2", {id: "nights"}, "Nights"), stageKey()),
-            bars(nights), behind("Nights as a table", () => nightsTable(nights, metrics)))
+            bars(data.nights), behind("Nights as a table", () => nightsTable(data.rows)))
     ];
 }
 
-function figures(nights, metrics) {
+/** Where the newest night is older than some days, its day. */
+function age({month, newest}) {
+    if (month || newest === null || dayOf(Date.now() - 3 * 24 * hour) <= newest) return null;
+    return h("p", {class: "lead"}, "The newest night is of ",
+        civilDay(newest, {day: "numeric", month: "long", year: "numeric"}), ".");
+}
+
+const card = (name, value, note) => h("li", {class: "card"}, h("h2", null, name),
+    h("p", {class: "value"}, value), h("p", {class: "muted small"}, note));
+
+function figures(nights) {
     const usual = regularity(nights, minuteOfNight);
-    const totals =
-        metrics?.measures.find((one) => one.measure === "total_sleep_minutes")?.days ?? [];
-    const lengths =
-        totals.length > 0 ? totals.map((day) => day.total ?? day.mean) : nights.map(asleep);
+    const lengths = nights.map((night) => night.asleep);
     const mean = lengths.reduce((sum, value) => sum + value, 0) / lengths.length;
-    const figure = (name, value, note) => h("li", {class: "card"}, h("h2", null, name),
-        h("p", {class: "value"}, value), h("p", {class: "muted small"}, note));
     return h("ul", {class: "cards"},
-        figure("Asleep, on average", measure(Math.round(mean), "min"),
+        card("Asleep, on average", measure(Math.round(mean), "min"),
             `from ${shortLength(Math.min(...lengths))} to ${shortLength(Math.max(...lengths))}`),
-        figure("Usually asleep at", nightClock(usual.start.at),
+        card("Usually asleep at", nightClock(usual.start.at),
             `half the nights within ${number(usual.start.within, 0)} min of it`),
-        figure("Usually awake at", nightClock(usual.end.at),
+        card("Usually awake at", nightClock(usual.end.at),
             `half the nights within ${number(usual.end.within, 0)} min of it`),
-        figure("Nights", number(nights.length), "that are recorded"));
+        card("Nights", number(nights.length), "that are recorded"));
 }
 
 /** Each night on the same clock, so that the eye sees when sleep begins and ends. */
@@ -92,31 +101,83 @@ function bars(nights) {
     const row = ({night, midnight}) => h("div", {class: "night-row"},
         h("span", {class: "small"}, civilDay(night.day)),
         h("div", {class: "picture"}, nightPicture(night, {...edgesOf(midnight), lanes: false})),
-        h("span", {class: "small length"}, measure(Math.round(asleep(night)), "min")));
+        h("span", {class: "small length"}, measure(Math.round(night.asleep), "min")));
     const {from, to} = edgesOf(edges[0].midnight);
     const every = matchMedia("(max-width: 600px)").matches ? 4 : 2;
     return h("div", {class: "nights"}, edges.map(row),
         h("div", {class: "night-row"}, h("span"), hourAxis(from, to, every)));
 }
 
-function nightsTable(nights, metrics) {
-    const value = (measureName, day) => {
-        const found = metrics?.measures.find((one) => one.measure === measureName);
-        const row = found?.days.find((one) => one.day === day);
-        return row ? measure(row.total ?? row.mean, found.unit) : "";
-    };
+function nightsTable(rows) {
     const columns = [
-        ["total_sleep_minutes", "#Asleep"], ["deep_sleep_minutes", "#Deep"],
-        ["light_sleep_minutes", "#Core"], ["rem_sleep_minutes", "#REM"],
-        ["awake_minutes", "#Awake"], ["sleep_efficiency", "#Efficiency"]
+        ["asleep_minutes", "#Asleep"], ["deep_minutes", "#Deep"], ["core_minutes", "#Core"],
+        ["rem_minutes", "#REM"], ["awake_minutes", "#Awake"]
     ];
     return table(`Nights, in ${accountZone()}`,
         ["Morning of", "From", "To", ...columns.map(([, head]) => head)],
-        nights.map((night) => [
-            civilDay(night.day),
-            clockTime(night.start),
-            clockTime(night.end),
-            ...columns.map(([name]) => value(name, night.day)),
+        rows.map((row) => [
+            civilDay(row.night),
+            clockTime(row.start),
+            clockTime(row.end),
+            ...columns.map(([name]) => row[name] === null ? "" : measure(row[name], "min")),
+        ]));
+}
+
+/** The mean of months, each night weighing the same. */
+function meanOf(months) {
+    const nights = months.reduce((sum, row) => sum + row.nights, 0);
+    return months.reduce((sum, row) => sum + row.nights * row.asleep_minutes, 0) / nights;
+}
+
+function years(months, place) {
+    if (months.length === 0) return empty("No night is recorded.");
+    const years = byYear(months);
+    const nights = months.reduce((sum, row) => sum + row.nights, 0);
+    const open = (month) => {
+        place.setQuery({month, days: null});
+        place.refresh();
+    };
+    const text = (row) => `${shortLength(row.asleep_minutes)} asleep on average`;
+    const least = Math.min(...months.map((row) => row.asleep_minutes));
+    return [
+        h("p", {class: "lead"}, h("data", {value: nights, id: "all-nights"}, number(nights)),
+            ` nights since ${monthName(months[0].month, "long")}. `, comparison(years)),
+        h("section", {class: "panel", "aria-labelledby": "months"},
+            h("h2", {id: "months"}, "Asleep, month by month"),
+            monthBars(months, {
+                value: (row) => row.asleep_minutes, text, open, least: Math.max(0, least - 60),
+                label: `Time asleep of ${months.length} months; the table has the numbers.`
+            }),
+            behind("Months as a table", () => monthsTable(months))),
+        h("section", {class: "plain", "aria-label": "Years"}, table("Years",
+            ["Year", "#Nights", "#Asleep, on average", "#Shortest", "#Longest"],
+            years.map(([year, rows]) => [
+                year, number(rows.reduce((sum, row) => sum + row.nights, 0)),
+                measure(Math.round(meanOf(rows)), "min"),
+                measure(Math.round(Math.min(...rows.map((row) => row.least_minutes))), "min"),
+                measure(Math.round(Math.max(...rows.map((row) => row.most_minutes))), "min"),
+            ]))),
+    ];
+}
+
+/** How the latest year compares with the one before, in words. */
+function comparison(years) {
+    if (years.length < 2) return "";
+    const [[year, rows], [before, formerRows]] = years;
+    const difference = Math.round(meanOf(rows) - meanOf(formerRows));
+    if (difference === 0) return `Nights of ${year} were as long as those of ${before}.`;
+    return `Nights of ${year} were ${number(Math.abs(difference))} min `
+        + `${difference > 0 ? "longer" : "shorter"} than those of ${before}, on average.`;
+}
+
+function monthsTable(months) {
+    const within = (minutes) => minutes === null ? "" : `${number(minutes, 0)} min`;
+    return table("Months",
+        ["Month", "#Nights", "#Asleep", "Usually from", "#Half within", "To", "#Half within"],
+        [...months].reverse().map((row) => [
+            h("a", {href: `/sleep?month=${row.month}`}, monthName(row.month)), number(row.nights),
+            measure(Math.round(row.asleep_minutes), "min"), nightClock(row.usual_start), within(row.start_within),
+            nightClock(row.usual_end), within(row.end_within),
         ]));
 }
 

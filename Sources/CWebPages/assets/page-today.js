@@ -7,6 +7,7 @@ import {
     civilDay,
     clockTime,
     count,
+    dayOf,
     measure,
     moment,
     number,
@@ -14,7 +15,7 @@ import {
     unitText,
     words
 } from "./format.js";
-import {asleep, loadNights, minutesByStage} from "./nights.js";
+import {loadNights, minutesByStage} from "./nights.js";
 import {hourAxis, nightPicture, sparkline, stageOf, stages} from "./pictures.js";
 import {commandText} from "./runs.js";
 
@@ -27,19 +28,21 @@ function linkOf(item) {
 const shownDays = 30;
 
 async function load({signal}) {
-    const [summary, status, nights] = await Promise.all([
-        getOrNone("summary", {}, signal),
-        get("status", {}, signal),
-        loadNights(1, signal),
+    const [summary, status] =
+        await Promise.all([getOrNone("summary", {}, signal), get("status", {}, signal)]);
+    if (!summary) return {summary, status, night: null, series: []};
+    const {day} = summary;
+    const [{nights}, ...series] = await Promise.all([
+        loadNights({since: day, until: day}, signal),
+        ...summary.items.map((item) => recent(item.name, day, signal)),
     ]);
-    const items = summary?.items ?? [];
-    const series = await Promise.all(items.map((item) => recent(item.name, signal)));
     return {summary, status, night: nights[0] ?? null, series};
 }
 
-/** The last days of a measure; a measure that was never recorded has none. */
-async function recent(name, signal) {
-    const answer = await getOrNone(`metrics/${name}`, {since: `${shownDays}d`}, signal);
+/** The days of a measure up to one; a measure that was never recorded has none. */
+async function recent(name, last, signal) {
+    const words = {since: addDays(last, 1 - shownDays), until: last};
+    const answer = await getOrNone(`metrics/${name}`, words, signal);
     const found = answer?.measures.find((one) => one.measure === name);
     return found ? {unit: found.unit, days: found.days} : null;
 }
@@ -51,17 +54,21 @@ function draw({summary, status, night, series}) {
         || !night && !summary.insight && summary.items.every((item) => item.value === null);
     const needy = troubles(status);
     if (isEmpty) return [h("h1", null, "Today"), needy, noData()];
+    const isOld = summary.day < addDays(dayOf(Date.now()), -1);
     return [
-        h("h1", null, civilDay(summary.day, {weekday: "long", day: "numeric", month: "long"})),
+        h("h1", null, civilDay(summary.day, {
+            weekday: "long", day: "numeric", month: "long", ...isOld && {year: "numeric"}
+        })),
+        isOld ? h("p", {class: "lead", id: "newest"}, "Nothing is newer than this day.") : null,
         needy ?? freshness(status),
         h("ul", {class: "cards"},
-            summary.items.map((item, index) => card(item, series[index], summary.day))),
+            summary.items.map((item, index) => card(item, series[index], summary.day, isOld))),
         behind(`The last ${shownDays} days as a table`, () => daysTable(summary, series)),
-        h("div", {class: "columns"}, lastNight(night), insight(summary.insight)),
+        h("div", {class: "columns"}, lastNight(night, isOld), insight(summary.insight)),
     ];
 }
 
-function card(item, series, today) {
+function card(item, series, today, isOld) {
     const byDay = new Map((series?.days ?? []).map((day) => [day.day, valueOf(day)]));
     const days = Array.from({length: shownDays},
         (_, index) => byDay.get(addDays(today, index + 1 - shownDays)) ?? null);
@@ -74,7 +81,7 @@ function card(item, series, today) {
     const [least, most] = [Math.min(...known), Math.max(...known)].map((value) => number(value));
     const range = known.length > 1 ? `${shownDays} days, from ${least} to ${most} ${unit}` : "";
     const day = item.day ?? whole?.day;
-    const when = !day ? "nothing recorded" : day === today ? "today" : civilDay(day);
+    const when = !day ? "nothing recorded" : day === today && !isOld ? "today" : civilDay(day);
     return h("li", {class: `card ${item.state}`, "data-measure": item.name},
         h("h2", null,
             link ? h("a", {href: link, "data-key": `card ${item.name}`}, item.title)
@@ -101,8 +108,7 @@ function daysTable(summary, series) {
 function freshness(status) {
     const needy = status.outbox?.for_person ?? 0;
     return h("p", {class: "lead"},
-        status.goals.length > 0 ? "All data is up to date."
-            : "The job file sets no freshness goal.",
+        status.goals.length > 0 ? "All data is up to date." : null,
         needy === 0 ? null
             : [" ", h("a", {href: "/data"},
                 `${count(needy, "sample needs", "samples need")} your decision.`)]);
@@ -145,13 +151,13 @@ function panel(title, path, ...content) {
     return h("section", {class: "panel"}, h("h2", null, h("a", {href: path}, title)), content);
 }
 
-function lastNight(night) {
-    const title = ["Last night", "/sleep"];
+function lastNight(night, isOld) {
+    const title = [isOld ? "The night before" : "Last night", "/sleep"];
     if (!night) {
-        return panel(...title, h("p", {class: "muted"}, "No sleep is recorded for last night."));
+        return panel(...title, h("p", {class: "muted"}, "No sleep is recorded for this night."));
     }
     return panel(...title,
-        h("p", null, measure(Math.round(asleep(night)), "min"), " asleep, from ",
+        h("p", null, measure(Math.round(night.asleep), "min"), " asleep, from ",
             clockTime(night.start), " to ", clockTime(night.end)),
         h("div", {class: "lane-names"},
             h("ul", {"aria-hidden": "true"}, stages.map((stage) => h("li", null, stage.name))),

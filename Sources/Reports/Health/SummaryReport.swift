@@ -1,6 +1,7 @@
 public import HealthStore
 import HealthModel
 import ClarityScheduler
+import JSON
 
 // A day on one screen.
 
@@ -16,6 +17,28 @@ extension HealthReader {
         var asOf: Instant?
         /// What was done at `asOf`.
         var word = "read"
+    }
+
+    /// Returns the summary of the day of `now`, or of the newest day that has data if that day has
+    /// none.
+    public func newestSummary() throws(HealthStoreError) -> HealthReport {
+        let today = try summary()
+        guard !today.hasValues, let newest = try store.cache.metricStocks().map(\.last).max(),
+            newest < now
+        else { return today }
+        var local = LocalDays(zone: zone)
+        // A night that begins in the evening is of the day after.
+        for shift: Int64 in [12 * 3600, 0] {
+            let end = local.day(at: newest.secondsSince1970 + shift).end
+            let reader = HealthReader(
+                store, now: Instant(millisecondsSince1970: end * 1000 - 1), zone: zone,
+                style: style, form: form, hasBackend: hasBackend)
+            var report = try reader.summary()
+            guard shift == 0 || report.hasValues else { continue }
+            report.lines.insert(style.warning("nothing is newer than this day"), at: 1)
+            return report
+        }
+        return today
     }
 
     /// Returns the day of `now`: its steps, the resting heart rate, the last night, the latest
@@ -126,6 +149,13 @@ extension HealthReader {
                 AsOf.isStale(synced, at: now) ? "stale" : "fresh",
             ])
         }
+    }
+}
+
+extension HealthReport {
+    /// Whether a summary has a value of its day, beside the latest insight.
+    fileprivate var hasValues: Bool {
+        records.contains { $0["value"].map { $0 != .null } ?? false }
     }
 }
 

@@ -67,6 +67,11 @@ final class PageServer: Sendable {
         if request.path.hasPrefix("/assets/") {
             return file(String(request.path.dropFirst("/assets/".count)))
         }
+        // Its script says that there is no such page, among the links to those that there are.
+        if session != nil, var answer = PageFiles.answer("index.html") {
+            answer.status = 404
+            return reply(answer)
+        }
         return refuse(404, "there is no such page")
     }
 
@@ -151,11 +156,17 @@ final class PageServer: Sendable {
     {
         guard request.query.isEmpty else { return refuse(400, "`session` has no parameters") }
         let isReadOnly = settings.isReadOnly
+        @Sendable func hasGoals(_ status: JSON?) -> Bool {
+            // Data that has arrived has a goal.
+            if case .array(let goals)? = status?["goals"] { !goals.isEmpty } else { false }
+        }
         @Sendable func answer(_ status: JSON?) -> Answer {
             let object: JSON = [
                 "csrf": .string(session.csrf), "read_only": .bool(isReadOnly),
                 "zone": .text(status?["installation"]?["time_zone"]?.text),
-                "backend": .bool(status?["session"] != nil), "version": .string(programVersion),
+                "backend": .bool(status?["session"] != nil),
+                "health": .bool(status?["session"] != nil || hasGoals(status)),
+                "version": .string(programVersion),
                 "viewer": .string(session.viewer.name), "account": .text(session.viewer.account),
             ]
             return Answer(200, object)
@@ -309,17 +320,18 @@ final class PageServer: Sendable {
 enum PageFiles {
     /// The paths that the one HTML file answers; its script shows the page.
     private static let pages: Set<String> = [
-        "/", "/today", "/explore", "/sleep", "/workouts", "/insights", "/accounts", "/jobs",
-        "/data", "/sources", "/machine", "/access",
+        "/", "/today", "/explore", "/sleep", "/workouts", "/trends", "/insights", "/accounts",
+        "/jobs", "/data", "/sources", "/machine", "/access",
     ]
 
     /// Whether a path is that of a page.
     static func isPage(_ path: String) -> Bool {
         if pages.contains(path) { return true }
-        // `/runs/42`
+        // `/runs/42` or `/workouts/1795154400`
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-        return parts.count == 3 && parts[0].isEmpty && parts[1] == "runs" && !parts[2].isEmpty
-            && parts[2].utf8.count <= 18 && parts[2].utf8.allSatisfy { (0x30...0x39).contains($0) }
+        return parts.count == 3 && parts[0].isEmpty && ["runs", "workouts"].contains(parts[1])
+            && !parts[2].isEmpty && parts[2].utf8.count <= 18
+            && parts[2].utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
     /// Returns the answer with a file; `nil` if there is none of this name.

@@ -1,14 +1,14 @@
 // The commands that read the data on this machine.
 extension CommandSyntax {
     /// These commands also write CSV, for spreadsheets.
-    private static let output = OptionSyntax(
+    static let output = OptionSyntax(
         "output", "o", value: "FORM", choices: ["table", "json", "ndjson", "csv"],
         summary: "format of the results")
 
     private static let until = OptionSyntax(
         "until", value: "DATE", summary: "the last day; default today")
 
-    private static let offline = [
+    static let offline = [
         "Reads the data on this machine, without the backend. Each answer says when it was synced."
     ]
 

@@ -325,7 +325,8 @@ struct CommandGroup {
         CommandGroup(
             title: "Health data",
             names: [
-                "sources", "import", "summary", "metrics", "records", "report", "insights",
+                "sources", "import", "summary", "metrics", "records", "nights", "workouts",
+                "trends", "report", "insights",
                 "analyses", "profile", "outbox", "archive", "export-data",
             ]),
         CommandGroup(

@@ -48,6 +48,7 @@ struct ExplainCommand {
             job: job, explanation: explanation,
             pace: try composition.pace(of: explanation.status.open, job, history), now: moment.wall,
             remedies: remedies,
+            last: try askingStore { () throws(RunStoreError) in try history.lastEnds() }[job.id],
             starter: file.laterFault == nil
                 ? try starter(history, ledger, at: moment.wall)
                 : "the job file is faulty: mend it first; a loop goes on with the jobs as shown here",

@@ -65,6 +65,43 @@ struct ReadingCommands {
         }
     }
 
+    func nights() throws(CommandFailure) -> ExitStatus {
+        let (period, since, until) = try span("nights")
+        return try show("nights") { reader throws(HealthStoreError) in
+            try reader.nights(by: period, since: since, until: until)
+        }
+    }
+
+    func workouts() throws(CommandFailure) -> ExitStatus {
+        let (period, since, until) = try span("workouts")
+        return try show("workouts") { reader throws(HealthStoreError) in
+            try reader.workouts(by: period, since: since, until: until)
+        }
+    }
+
+    func trends() throws(CommandFailure) -> ExitStatus {
+        guard arguments.operands.isEmpty else {
+            throw CommandFailure(.usage, "`trends` takes no operand")
+        }
+        let month = try composition.month()
+        return try show("trends") { reader throws(HealthStoreError) in
+            try reader.trends(of: month)
+        }
+    }
+
+    /// Returns what a row stands for, and the days; by month all there are, else the last 30.
+    private func span(
+        _ command: String
+    ) throws(CommandFailure) -> (SpanPeriod, HealthReader.Since?, CivilDay?) {
+        guard arguments.operands.isEmpty else {
+            throw CommandFailure(.usage, "`\(command)` takes no operand")
+        }
+        let period = arguments["by"].flatMap { SpanPeriod(rawValue: $0) } ?? .each
+        let (since, until) = (try since(), try until())
+        try checkOrder(since, until)
+        return (period, since ?? (period == .each ? .days(30) : nil), until)
+    }
+
     func insights() throws(CommandFailure) -> ExitStatus {
         guard let id = try operand("insights", "id") else {
             let (limit, offset) = (try limit(), try offset())
@@ -108,7 +145,10 @@ struct ReadingCommands {
     }
 
     func summary() throws(CommandFailure) -> ExitStatus {
-        try show("summary") { reader throws(HealthStoreError) in try reader.summary() }
+        let isAsked = arguments["now"] != nil
+        return try show("summary") { reader throws(HealthStoreError) in
+            try isAsked ? reader.summary() : reader.newestSummary()
+        }
     }
 
     func archiveList() throws(CommandFailure) -> ExitStatus {
@@ -229,6 +269,15 @@ extension Composition {
     /// command. The audit log then has an entry an hour, not one for each look at the page.
     fileprivate static let pagesSession = "CLARITY_JOBS_PAGES_SESSION"
 
+    /// Returns the month that is asked for, if one is.
+    fileprivate func month() throws(CommandFailure) -> CivilMonth? {
+        guard let text = arguments["month"] else { return nil }
+        guard let month = CivilMonth(text) else {
+            throw CommandFailure(.usage, "--month is a month such as `2026-10`, got `\(text)`")
+        }
+        return month
+    }
+
     /// Returns the time zone that the days of the account follow.
     func dayZone(of store: HealthStore, _ file: JobFile) throws(CommandFailure) -> Zone {
         let zone = try sourceZone(file)
@@ -266,7 +315,7 @@ struct ReportCommand {
                 .usage, "`report` wants a place for the page: --out FILE; `-` is standard output")
         }
         let path = out == "-" ? nil : composition.absolute(out)
-        let wanted = try month()
+        let wanted = try composition.month()
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "report") else {
             throw CommandFailure(.missingInput, Self.noData)
@@ -292,15 +341,6 @@ struct ReportCommand {
             "clarity-jobs: the report is not encrypted: give it only to whom it is for")
         guard let damage = report.damageLine else { return .done }
         throw CommandFailure(.failed, damage)
-    }
-
-    /// Returns the month that is asked for, if one is.
-    private func month() throws(CommandFailure) -> CivilMonth? {
-        guard let text = composition.arguments["month"] else { return nil }
-        guard let month = CivilMonth(text) else {
-            throw CommandFailure(.usage, "--month is a month such as `2026-10`, got `\(text)`")
-        }
-        return month
     }
 
     private static let noData = "no health data is kept yet; run `clarity-jobs import FILE`"

@@ -1,3 +1,4 @@
+import ClarityHost
 public import Reports
 public import ClarityScheduler
 import Platform
@@ -11,6 +12,8 @@ struct ExplanationReport {
     let now: Instant
     /// What would make an unknown condition known, by the condition's name in a trace.
     var remedies: [String: String] = [:]
+    /// How its last run ended; `nil` if none succeeded or failed yet.
+    var last: JobEnd?
     /// Who starts the job, if no loop runs.
     var starter: String?
     /// The terminal that the table has to fit, if there is one.
@@ -36,7 +39,11 @@ struct ExplanationReport {
         if let expiresAt = explanation.expiresAt {
             lines.append("given up: \(expiresAt.shown), unless it has started")
         }
-        if let failure = open?.failure { lines.append("last try: \(failure.reason)") }
+        if let failure = open?.failure {
+            lines.append("last try: \(failure.reason)")
+        } else if let last, let reason = last.failure {
+            lines.append("last run: failed at \(last.at.shown): \(reason) (run \(last.run))")
+        }
         lines += JobExplanation.Factor.report.table(explanation.factors).withoutEmptyColumns
             .lines(in: style)
         let changes = changes

@@ -90,6 +90,13 @@ struct APIDescription {
                         ]
                     ),
                     (
+                        "health",
+                        [
+                            "type": "boolean",
+                            "description": "whether there is a backend, or health data of anybody",
+                        ]
+                    ),
+                    (
                         "viewer",
                         [
                             "type": "string", "enum": ["person", "caretaker", "wearer"],

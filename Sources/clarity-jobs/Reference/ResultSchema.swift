@@ -182,6 +182,13 @@ extension ResultSchema {
                 "records", .either([[RecordStock].valueType, RecordsResult.valueType]),
                 line: .either([RecordStock.valueType, RecordEntry.valueType])),
             CommandResult(
+                "nights", SpanResult.valueType,
+                line: .either([NightRow.valueType, NightMonth.valueType])),
+            CommandResult(
+                "workouts", SpanResult.ofWorkouts.type,
+                line: .either([WorkoutRow.valueType, WorkoutMonth.valueType])),
+            CommandResult("trends", TrendsResult.valueType, line: Trend.valueType),
+            CommandResult(
                 "insights", .either([[StoredInsight].valueType, StoredInsight.valueType]),
                 line: StoredInsight.valueType),
             CommandResult(

@@ -135,7 +135,9 @@ struct PagesDataTests {
         ).json
 
         #expect(
-            mine.keys == ["csrf", "read_only", "zone", "backend", "version", "viewer", "account"])
+            mine.keys == [
+                "csrf", "read_only", "zone", "backend", "health", "version", "viewer", "account",
+            ])
         #expect(mine["viewer"].text == "person" && mine["account"] == .null)
         #expect(mine["zone"].text == "Asia/Tokyo" && mine["read_only"] == .bool(false))
         #expect(other["read_only"] == .bool(true))

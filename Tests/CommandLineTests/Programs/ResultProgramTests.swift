@@ -250,6 +250,20 @@ struct ResultProgramTests {
         for type in ["heart_rate", "activity"] {
             try await add("metrics", [type, "--since", "2026-01-01"], to: &outputs, playground)
         }
+        let times = "startDate=\"2026-10-01 02:00:00 +0000\" endDate=\"2026-10-01 03:00:00 +0000\""
+        let spans = """
+            <HealthData><Record type="HKCategoryTypeIdentifierSleepAnalysis" sourceName="Watch" \
+            \(times) value="HKCategoryValueSleepAnalysisAsleepCore"/><Workout \
+            workoutActivityType="HKWorkoutActivityTypeYoga" sourceName="Watch" \(times)/></HealthData>
+            """
+        let path = try playground.folder.write("spans.xml", Array(spans.utf8))
+        _ = try await playground.run("import", path)
+        for span in ["nights", "workouts"] {
+            for period in ["each", "month"] {
+                try await add(span, ["--by", period], to: &outputs, playground)
+            }
+        }
+        try await add("trends", to: &outputs, playground)
         try await add("records", to: &outputs, playground)
         for period in ["raw", "hour", "day", "month"] {
             try await add(

@@ -1,0 +1,48 @@
+// The commands that read nights, workouts and months over any number of years.
+extension CommandSyntax {
+    /// The days of `nights` and `workouts`.
+    private static func span(_ one: String) -> [OptionSyntax] {
+        [
+            OptionSyntax(
+                "by", value: "PERIOD", choices: ["each", "month"],
+                summary: "what a row stands for, each for one \(one); default each"),
+            OptionSyntax(
+                "since", value: "SINCE",
+                summary: "a number of days such as 30d, or a first date; default 30d, by month all"),
+            OptionSyntax(
+                "until", value: "DATE", summary: "the last day; default that of the newest \(one)"),
+            output, .now,
+        ]
+    }
+
+    static let nights = CommandSyntax(
+        name: "nights", summary: "List nights, or what those of each month have in common.",
+        details: [
+            "Made of the records of sleep: a pause of 90 minutes ends a night, which belongs to the day on",
+            "which it ends. By month, it shows how long nights were and when they usually began and ended.",
+        ], options: span("night"),
+        examples: [
+            "clarity-jobs nights", "clarity-jobs nights --by month --since 2016-01-01",
+        ])
+
+    static let workouts = CommandSyntax(
+        name: "workouts", summary: "List workouts, or how much those of each month are.",
+        options: span("workout"),
+        examples: [
+            "clarity-jobs workouts --since 90d", "clarity-jobs workouts --by month --output csv",
+        ])
+
+    static let trends = CommandSyntax(
+        name: "trends", summary: "Compare a month with the twelve months before it.",
+        details: offline + [
+            "A measure is compared with its own earlier months only. USUAL is from their lower to their upper",
+            "quartile.",
+        ],
+        options: [
+            OptionSyntax(
+                "month", value: "MONTH",
+                summary: "the month, such as 2026-10; default the newest with ten days"),
+            output, .now,
+        ],
+        examples: ["clarity-jobs trends", "clarity-jobs trends --month 2025-12"])
+}
