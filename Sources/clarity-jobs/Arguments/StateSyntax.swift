@@ -261,10 +261,17 @@ extension CommandSyntax {
             "Asks for the backend, your login, where the export is, your time zone and when the machine",
             "may upload, and checks each answer. Then it writes a job file, logs in, reads the export,",
             "sends it, and installs what starts the jobs. It overwrites nothing. Each answer can also be",
-            "an option; with --yes it asks nothing. Run by the user of an installed service, it sets that",
-            "service up: sudo -u clarity-jobs clarity-jobs init",
+            "an option; with --yes it asks nothing. --archive-only asks nothing either and needs no",
+            "server: the data stays on this machine. Run by the user of an installed service, it sets",
+            "that service up: sudo -u clarity-jobs clarity-jobs init",
         ],
         options: [
+            OptionSyntax(
+                "archive-only", value: "EXPORT",
+                summary: "ask nothing: read this export, keep it here, send it nowhere"),
+            OptionSyntax("serve", summary: "with --archive-only: then open the web pages"),
+            OptionSyntax(
+                "listen", value: "HOST:PORT", summary: "where --serve opens them; as in `serve`"),
             OptionSyntax("backend", value: "URL", summary: "address of the CLARITY server's API"),
             OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
             OptionSyntax(
@@ -292,6 +299,7 @@ extension CommandSyntax {
         ],
         examples: [
             "clarity-jobs init",
+            "clarity-jobs init --archive-only ~/Downloads/export.zip --serve",
             "clarity-jobs init --yes --backend https://a.example/api/v1 --email a@b.example",
         ])
 }

@@ -14,10 +14,10 @@ struct InitCommand {
     /// The state directory, unless it is the user's own: before there is a job file, nothing implies
     /// that of the service.
     private let state: String?
-    private let uploadJob = "com.clarity.healthkit.upload"
+    private let uploadJob = SetupAnswers.uploadJob
 
     private var arguments: Arguments { composition.arguments }
-    private var isUnattended: Bool { arguments.has("yes") }
+    private var isUnattended: Bool { arguments.has("yes") || arguments["archive-only"] != nil }
 
     init(_ composition: Composition) {
         self.composition = composition
@@ -42,6 +42,10 @@ struct InitCommand {
         } catch {
             throw composition.failure(error)
         }
+        if let export = arguments["archive-only"] { return try keep(export) }
+        guard !arguments.has("serve") else {
+            throw CommandFailure(.usage, "`init --serve` wants --archive-only EXPORT")
+        }
         let answers = try answers()
         let draft = try JobFileDraft(answers.jobFile)
         try checkBackend(draft)
@@ -50,17 +54,64 @@ struct InitCommand {
         let login = try logIn(answers, draft, password)
         try draft.publish(as: path)
         guard login == .done else {
-            try start(answers)
+            _ = try start(answers)
             throw unfinished(answers, login)
         }
         say("wrote \(path)")
         try sync(answers)
-        try start(answers)
+        let isStarted = try start(answers)
         say("")
         say("What comes next:")
         _ = try program(["next", "-n", "5"])
         say("`clarity-jobs status` says whether your data is up to date.")
-        return .done
+        return isStarted
+    }
+
+    /// `--archive-only`: from an export to the pages, without a question and without a server.
+    private func keep(_ export: String) throws(CommandFailure) -> ExitStatus {
+        var answers = SetupAnswers()
+        answers.goal = .keep
+        answers.stateDirectory = arguments["state"].map(composition.absolute)
+        answers.path = composition.absolute(composition.expanded(export))
+        if let fault = ExportFile.fault(at: answers.path) {
+            throw CommandFailure(
+                .missingInput, "cannot read `\(export.printable)`: \(fault)",
+                "help: name the export.zip that the Health app made, or the folder in it")
+        }
+        answers.timeZone = try timeZone()
+        answers.starter = try starter()
+        let draft = try JobFileDraft(answers.jobFile)
+        say("1 of 3: reading \(answers.path)")
+        let status = try program(["import", answers.path], draft)
+        guard status == 0 else {
+            throw CommandFailure(
+                ExitStatus(rawValue: status) ?? .failed,
+                "the export could not be read, so nothing was set up",
+                "help: run the same command again once it can be")
+        }
+        say("2 of 3: writing \(path)")
+        try draft.publish(as: path)
+        // The history has the first reading too, and finds nothing that is new.
+        let run = try captured(["run", SetupAnswers.importJob, "--force"])
+        if run.status != 0 { composition.console.note(run.errors) }
+        say("3 of 3: starting the jobs")
+        let isStarted = try start(answers)
+        say("")
+        sayWhatIsLeft(answers)
+        guard arguments.has("serve") else { return isStarted }
+        let listen = arguments["listen"].map { ["--listen", $0] } ?? []
+        let pages = try ForegroundProgram.run(try line(["serve"] + listen, path))
+        return ExitStatus(rawValue: pages) ?? .failed
+    }
+
+    /// Says what a setup without a server has left, and what can be done with it.
+    private func sayWhatIsLeft(_ answers: SetupAnswers) {
+        let folder = state ?? composition.statePath(named: answers.stateDirectory)
+        say("Your data is here, encrypted: \(folder)")
+        say("Without this key in it nobody can read the data: \(folder)/keys/master.key")
+        say("The job file: \(path)")
+        say("A new export at \(answers.path) is read by itself.")
+        say("Look at it: \(command("serve")), \(command("summary"))")
     }
 
     // MARK: Questions
@@ -79,15 +130,22 @@ struct InitCommand {
         answers.path = try answer(
             "path", "The file or folder", answers.source.usualPath
         ) { $0.hasPrefix("/") || $0.hasPrefix("~/") ? nil : "write the whole path, or `~/...`" }
-        let local = LocalZone.identifier(environment: composition.environment)
-        answers.timeZone = try answer(
-            "time-zone", "The time zone of your days", composition.hasZone(local) ? local : nil
-        ) { composition.hasZone($0) ? nil : "this machine knows no such time zone" }
+        answers.timeZone = try timeZone()
         answers.hours = try choice(
             "hours", "When to upload", SetupAnswers.Hours.self, answers.hours)
-        answers.starter = try choice(
-            "start", "What starts the jobs", SetupAnswers.Starter.self, usualStarter)
+        answers.starter = try starter()
         return answers
+    }
+
+    private func timeZone() throws(CommandFailure) -> String {
+        let local = LocalZone.identifier(environment: composition.environment)
+        return try answer(
+            "time-zone", "The time zone of your days", composition.hasZone(local) ? local : nil
+        ) { composition.hasZone($0) ? nil : "this machine knows no such time zone" }
+    }
+
+    private func starter() throws(CommandFailure) -> SetupAnswers.Starter {
+        try choice("start", "What starts the jobs", SetupAnswers.Starter.self, usualStarter)
     }
 
     /// Returns who is to be registered; `nil` for a person with an account.
@@ -240,10 +298,6 @@ struct InitCommand {
 
     /// Says what is left to do after a setup without a login.
     private func unfinished(_ answers: SetupAnswers, _ status: ExitStatus) -> CommandFailure {
-        let isNamed = arguments["config"] != nil && !arguments.fromEnvironment.contains("config")
-        func command(_ words: String) -> String {
-            "clarity-jobs \(words)" + (isNamed ? " --config \(shellQuoted(path))" : "")
-        }
         let email = "--email \(shellQuoted(answers.email))"
         var failure = CommandFailure(
             status, "wrote \(path); nobody is logged in, and the jobs wait for that")
@@ -264,6 +318,12 @@ struct InitCommand {
         return failure
     }
 
+    /// Returns a command of this program as a person types it.
+    private func command(_ words: String) -> String {
+        let isNamed = arguments["config"] != nil && !arguments.fromEnvironment.contains("config")
+        return "clarity-jobs \(words)" + (isNamed ? " --config \(shellQuoted(path))" : "")
+    }
+
     /// Reads what is there, and sends it.
     private func sync(_ answers: SetupAnswers) throws(CommandFailure) {
         let file = composition.expanded(answers.path)
@@ -278,22 +338,35 @@ struct InitCommand {
         if status != 0 { say("the first upload did not succeed; it will be retried") }
     }
 
-    private func start(_ answers: SetupAnswers) throws(CommandFailure) {
+    /// Sets up what starts the jobs, or names the line that does.
+    ///
+    /// - Returns: `done`, or the status of a starter that could not be set up.
+    private func start(_ answers: SetupAnswers) throws(CommandFailure) -> ExitStatus {
         let own = try composition.ownProgram()
-        switch answers.starter {
-        case .none where path == Composition.serviceJobFilePath:
-            say("start the service: sudo systemctl start clarity-jobs")
-        case .none: say("start the jobs with `clarity-jobs loop`, or from cron with `run --due`")
-        case .cron: try Starters.addToCrontab(own, path)
-        case .systemd:
-            try Starters.enableUserService(
-                own, path, composition.configurationFolder,
-                isUsual: path == composition.userJobFilePath)
+        do throws(CommandFailure) {
+            switch answers.starter {
+            case .none where path == Composition.serviceJobFilePath:
+                say("start the service: sudo systemctl start clarity-jobs")
+            case .none:
+                say("nothing starts the jobs yet; let this run, or start it with the machine:")
+                say("  \(command("loop"))")
+            case .cron: try Starters.addToCrontab(own, path)
+            case .systemd:
+                try Starters.enableUserService(
+                    own, path, composition.configurationFolder,
+                    isUsual: path == composition.userJobFilePath)
+            }
+        } catch {
+            error.lines.forEach(say)
+            say("everything else is set up; this line of a crontab starts the jobs:")
+            say("  \(Starters.crontabLine(own, path))")
+            return error.status
         }
         if answers.starter != .none { say("the jobs are started by \(answers.starter.rawValue)") }
         if answers.starter == .systemd {
             say("while you are logged out too, after `loginctl enable-linger`")
         }
+        return .done
     }
 
     /// Runs a command of this program with the job file, and returns its exit status.
@@ -310,14 +383,26 @@ struct InitCommand {
     private func run(
         _ words: [String], configuration: String, input: [UInt8]? = nil
     ) throws(CommandFailure) -> Int32 {
-        var line = [try composition.ownProgram()] + words + ["--config", configuration]
-        if let state { line += ["--state", state] }
-        let status = try ForegroundProgram.run(line, input: input)
+        let status = try ForegroundProgram.run(try line(words, configuration), input: input)
         if status > 128 {
             throw CommandFailure(
                 status == 128 + SIGINT ? .interrupted : .terminated, "interrupted")
         }
         return status
+    }
+
+    /// Runs a command with the job file, and returns what it wrote.
+    private func captured(
+        _ words: [String]
+    ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
+        try ForegroundProgram.captured(try line(words, path))
+    }
+
+    private func line(
+        _ words: [String], _ configuration: String
+    ) throws(CommandFailure) -> [String] {
+        [try composition.ownProgram()] + words + ["--config", configuration]
+            + (state.map { ["--state", $0] } ?? [])
     }
 
     private func say(_ line: String) { composition.console.note(line) }

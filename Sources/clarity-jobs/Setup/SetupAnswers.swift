@@ -1,7 +1,16 @@
 import Platform
+@preconcurrency import Glibc
 
 /// What `init` asks, and the job file that follows from it.
 struct SetupAnswers: Equatable {
+    /// What the person wants.
+    enum Goal: String, CaseIterable {
+        /// Keep the data of an export on this machine, and look at it.
+        case keep
+        /// Send it to a CLARITY server.
+        case send
+    }
+
     /// How samples get to this machine.
     enum Source: String, CaseIterable {
         case appleHealth = "apple-health-export"
@@ -45,6 +54,10 @@ struct SetupAnswers: Equatable {
         case none
     }
 
+    static let importJob = "com.clarity.import"
+    static let uploadJob = "com.clarity.healthkit.upload"
+
+    var goal = Goal.send
     var backend = ""
     var email = ""
     /// Who is registered before the login; `nil` with an account.
@@ -57,27 +70,47 @@ struct SetupAnswers: Equatable {
     /// The state directory, if it is not the usual one: whatever starts the jobs must find it.
     var stateDirectory: String?
 
-    /// The job file: the five jobs of the app, with the comments that a first reader needs.
+    /// The job file, with the comments that a first reader needs.
     var jobFile: String {
-        let zone = ImportedFile.quoted(timeZone)
+        switch goal {
+        case .keep:
+            head(
+                "Keeps your health data on this machine, encrypted, and sends it nowhere.", "import"
+            )
+                + keeping
+        case .send:
+            head(
+                "The jobs that sync your health data with CLARITY.", "upload", backend: backend)
+                + sending
+        }
+    }
+
+    private var zone: String { ImportedFile.quoted(timeZone) }
+
+    /// The beginning of a job file that reads samples.
+    ///
+    /// - Parameters:
+    ///   - summary: what the file is for.
+    ///   - reader: what waits for a file that does not exist yet.
+    private func head(_ summary: String, _ reader: String, backend: String? = nil) -> String {
+        let server =
+            backend.map { "backend:\n  url: \(ImportedFile.quoted($0))\n\n" }
+                ?? """
+                # A server that is to get the data too; the jobs that it needs are in docs/jobs.md.
+                # backend: { url: https://clarity.example/api/v1 }
+
+
+                """
         let store =
             stateDirectory.map {
                 "# The history and the encrypted data.\nstore:\n  directory: \(ImportedFile.quoted($0))\n\n"
             } ?? ""
-        let constraints =
-            switch hours {
-            case .idle: "{ network: unmetered, battery_above: 20%, idle: true }"
-            case .always: "{ network: any }"
-            }
         return """
-            # The jobs that sync your health data with CLARITY. `clarity-jobs validate` checks this file;
+            # \(summary) `clarity-jobs validate` checks this file;
             # `man clarity-jobs.yaml` has every key. Never write passwords or keys here.
             version: 1
 
-            backend:
-              url: \(ImportedFile.quoted(backend))
-
-            # The files to read. If a file does not exist yet, the upload waits for it.
+            \(server)# The files to read. If a file does not exist yet, the \(reader) waits for it.
             sources:
               - kind: \(source.rawValue)
                 path: \(ImportedFile.quoted(path))
@@ -91,6 +124,38 @@ struct SetupAnswers: Equatable {
               time_zone: \(zone)
 
             jobs:
+
+            """
+    }
+
+    private static let cleanup = """
+          - id: com.clarity.cleanup
+            kind: cleanup
+            schedule: { cron: "30 3 * * *" }
+
+        """
+
+    /// The jobs without a server.
+    private var keeping: String {
+        """
+          # Also starts when the export changes.
+          - id: \(SetupAnswers.importJob)
+            kind: import
+            schedule: { every: 1d }
+            on: [source-changed]
+
+        \(SetupAnswers.cleanup)
+        """
+    }
+
+    /// The five jobs of the app.
+    private var sending: String {
+        let constraints =
+            switch hours {
+            case .idle: "{ network: unmetered, battery_above: 20%, idle: true }"
+            case .always: "{ network: any }"
+            }
+        return """
               - id: com.clarity.refresh
                 kind: refresh
                 class: app-refresh
@@ -98,7 +163,7 @@ struct SetupAnswers: Equatable {
                 constraints: { network: any }
 
               # Also starts when the export changes or the network comes back.
-              - id: com.clarity.healthkit.upload
+              - id: \(SetupAnswers.uploadJob)
                 kind: bulk-upload
                 schedule: { every: 1h, earliest_begin: 15m }
                 on: [source-changed, network-restored]
@@ -114,10 +179,34 @@ struct SetupAnswers: Equatable {
                 schedule: { cron: "0 6,18 * * *" }
                 on: [upload-completed]
 
-              - id: com.clarity.cleanup
-                kind: cleanup
-                schedule: { cron: "30 3 * * *" }
-
+            \(SetupAnswers.cleanup)
             """
+    }
+}
+
+/// The file or folder of an export, before anything is set up for it.
+enum ExportFile {
+    /// Returns what is wrong with the file or folder at a path, as far as its first bytes show it;
+    /// `nil` for an export.
+    static func fault(at path: String) -> String? {
+        var status = stat()
+        guard stat(path, &status) == 0, access(path, R_OK) == 0 else {
+            return SystemError().reason
+        }
+        if status.st_mode & S_IFMT == S_IFDIR {
+            let names = WholeFile.readableNames(in: path) ?? []
+            return names.contains { $0.lowercased().hasSuffix(".xml") }
+                ? nil : "there is no export.xml in this folder"
+        }
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { return SystemError().reason }
+        defer { close(file) }
+        var head = [UInt8](repeating: 0, count: 1024)
+        let count = read(file, &head, head.count)
+        guard count > 0 else { return count < 0 ? SystemError().reason : "the file is empty" }
+        let text = String(decoding: head[..<count], as: UTF8.self)
+        let isExport =
+            text.hasPrefix("PK") || text.contains("<?xml") || text.contains("<HealthData")
+        return isExport ? nil : "this is no export of the Health app"
     }
 }

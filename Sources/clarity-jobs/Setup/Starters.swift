@@ -6,7 +6,7 @@ import SwiftOverlayShims
 enum Starters {
     /// Adds a line to the user's crontab, unless a line with this job file is there.
     static func addToCrontab(_ program: String, _ jobFile: String) throws(CommandFailure) {
-        let line = "*/5 * * * *  \(quoted(program)) run --due --config \(quoted(jobFile))"
+        let line = crontabLine(program, jobFile)
         // crontab(1) has no way to add a line but to write them all, so a crontab that cannot be
         // read must not count as empty.
         let script = """
@@ -20,6 +20,11 @@ enum Starters {
             printf '%s%s\\n' "$lines" "$2" | crontab -
             """
         try check(["/bin/sh", "-c", script, "sh", jobFile, line], "add to the crontab")
+    }
+
+    /// The line of a crontab that starts the jobs of a job file.
+    static func crontabLine(_ program: String, _ jobFile: String) -> String {
+        "*/5 * * * *  \(quoted(program)) run --due --config \(quoted(jobFile))"
     }
 
     /// Starts a service of the user's own service manager, which is that of the package, or else
