@@ -256,14 +256,15 @@ extension CommandSyntax {
 
 extension CommandSyntax {
     static let setUp = CommandSyntax(
-        name: "init", summary: "Set up the first sync: ask, check, log in, send.",
+        name: "init", summary: "Set up the first jobs: ask, check, read, send.",
         details: [
-            "Asks for the backend, your login, where the export is, your time zone and when the machine",
-            "may upload, and checks each answer. Then it writes a job file, logs in, reads the export,",
-            "sends it, and installs what starts the jobs. It overwrites nothing. Each answer can also be",
-            "an option; with --yes it asks nothing. --archive-only asks nothing either and needs no",
-            "server: the data stays on this machine. Run by the user of an installed service, it sets",
-            "that service up: sudo -u clarity-jobs clarity-jobs init",
+            "Asks what you want: keep the data of an export on this machine and look at it, send it to a",
+            "CLARITY server, or run programs of your own. Asks what that takes and checks each answer.",
+            "Then it reads the export, logs in, writes a job file, sends, and installs what starts the",
+            "jobs. It overwrites nothing. If it is interrupted, the next `init` goes on with the answers.",
+            "Each answer can also be an option; with --yes it asks nothing. --archive-only asks nothing",
+            "either and needs no server: the data stays on this machine. Run by the user of an installed",
+            "service, it sets that service up: sudo -u clarity-jobs clarity-jobs init",
         ],
         options: [
             OptionSyntax(
@@ -272,6 +273,9 @@ extension CommandSyntax {
             OptionSyntax("serve", summary: "with --archive-only: then open the web pages"),
             OptionSyntax(
                 "listen", value: "HOST:PORT", summary: "where --serve opens them; as in `serve`"),
+            OptionSyntax(
+                "goal", value: "WORD", choices: SetupAnswers.Goal.allCases.map(\.rawValue),
+                summary: "what you want; with --yes or --backend: send"),
             OptionSyntax("backend", value: "URL", summary: "address of the CLARITY server's API"),
             OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
             OptionSyntax(
@@ -294,6 +298,10 @@ extension CommandSyntax {
             OptionSyntax(
                 "start", value: "STARTER", choices: SetupAnswers.Starter.allCases.map(\.rawValue),
                 summary: "what starts the jobs"),
+            OptionSyntax(
+                "command", value: "TEXT", summary: "your first program, as a shell reads it"),
+            OptionSyntax(
+                "schedule", value: "TIME", summary: "when it runs, as in the job file"),
             OptionSyntax("no-sync", summary: "read the export, but send nothing yet"),
             OptionSyntax("yes", summary: "ask nothing: use the options and the usual answers"),
         ],

@@ -3,21 +3,23 @@ import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
 
-/// `init`: asks what it needs to know, checks each answer, and leaves a job file that works.
+/// `init`: asks what somebody wants and what it needs to know for that, checks each answer, and
+/// leaves a job file that works.
 ///
-/// Until the last question is answered and the backend has admitted the person, nothing is written
-/// but the login. The job file then appears whole, and replaces no other. If only the login has to
-/// wait, for a code from a mail for example, everything else is set up, and the jobs wait for it.
+/// Until the last question is answered and the export is read, or the backend has admitted the
+/// person, nothing is written but the answers, the login and the data. The job file then appears
+/// whole, and replaces no other. An `init` that did not end is gone on with by the next one: the
+/// answers are kept (`SetupMemory`), also where the job file exists already. If only the login has
+/// to wait, for a code from a mail for example, everything else is set up, and the jobs wait for it.
 struct InitCommand {
-    private let composition: Composition
-    private let path: String
+    let composition: Composition
+    let path: String
     /// The state directory, unless it is the user's own: before there is a job file, nothing implies
     /// that of the service.
     private let state: String?
-    private let uploadJob = SetupAnswers.uploadJob
 
-    private var arguments: Arguments { composition.arguments }
-    private var isUnattended: Bool { arguments.has("yes") || arguments["archive-only"] != nil }
+    var arguments: Arguments { composition.arguments }
+    var isUnattended: Bool { arguments.has("yes") || arguments["archive-only"] != nil }
 
     init(_ composition: Composition) {
         self.composition = composition
@@ -32,7 +34,13 @@ struct InitCommand {
     }
 
     func run() throws(CommandFailure) -> ExitStatus {
-        guard access(path, F_OK) != 0 else {
+        let memory = SetupMemory(for: path)
+        let hasJobFile = access(path, F_OK) == 0
+        let export = arguments["archive-only"].map {
+            composition.absolute(composition.expanded($0))
+        }
+        let isOther = export.map { memory["goal"] != "keep" || memory["path"] != $0 } ?? false
+        guard !hasJobFile || !memory.isEmpty && !isOther else {
             throw CommandFailure(
                 .configuration, "there is a job file already: `\(path)`",
                 "help: edit it, or name another with --config FILE")
@@ -42,136 +50,225 @@ struct InitCommand {
         } catch {
             throw composition.failure(error)
         }
-        if let export = arguments["archive-only"] { return try keep(export) }
-        guard !arguments.has("serve") else {
-            throw CommandFailure(.usage, "`init --serve` wants --archive-only EXPORT")
+        if hasJobFile { say("going on with the setup of \(path)") }
+        var questions = SetupQuestions(
+            arguments, isUnattended: isUnattended, memory, goesOn: hasJobFile, say)
+        do throws(CommandFailure) {
+            let status = try setUp(&questions, hasJobFile: hasJobFile)
+            questions.memory.remove()
+            guard arguments.has("serve") || questions.opensPages else { return status }
+            let listen = arguments["listen"].map { ["--listen", $0] } ?? []
+            let pages = try ForegroundProgram.run(try line(["serve"] + listen, path))
+            return ExitStatus(rawValue: pages) ?? .failed
+        } catch {
+            var failure = error
+            let isNamed = failure.lines.contains { $0.contains("`clarity-jobs init`") }
+            if !isNamed, access(memory.path, F_OK) == 0 {
+                failure.lines.append(
+                    "help: your answers are kept; `\(command("init"))` goes on with them")
+            }
+            throw failure
         }
-        let answers = try answers()
-        let draft = try JobFileDraft(answers.jobFile)
-        try checkBackend(draft)
-        let password = arguments.has("password-stdin") ? readPassword() : nil
-        try register(answers, draft, password)
-        let login = try logIn(answers, draft, password)
-        try draft.publish(as: path)
-        guard login == .done else {
-            _ = try start(answers)
-            throw unfinished(answers, login)
-        }
-        say("wrote \(path)")
-        try sync(answers)
-        let isStarted = try start(answers)
-        say("")
-        say("What comes next:")
-        _ = try program(["next", "-n", "5"])
-        say("`clarity-jobs status` says whether your data is up to date.")
-        return isStarted
     }
 
-    /// `--archive-only`: from an export to the pages, without a question and without a server.
-    private func keep(_ export: String) throws(CommandFailure) -> ExitStatus {
+    private func setUp(
+        _ questions: inout SetupQuestions, hasJobFile: Bool
+    ) throws(CommandFailure) -> ExitStatus {
         var answers = SetupAnswers()
-        answers.goal = .keep
         answers.stateDirectory = arguments["state"].map(composition.absolute)
-        answers.path = composition.absolute(composition.expanded(export))
-        if let fault = ExportFile.fault(at: answers.path) {
-            throw CommandFailure(
-                .missingInput, "cannot read `\(export.printable)`: \(fault)",
-                "help: name the export.zip that the Health app made, or the folder in it")
+        answers.goal = try goal(&questions)
+        guard answers.goal == .keep || !arguments.has("serve") else {
+            throw CommandFailure(.usage, "`init --serve` wants --archive-only EXPORT")
         }
-        answers.timeZone = try timeZone()
-        answers.starter = try starter()
-        let draft = try JobFileDraft(answers.jobFile)
-        say("1 of 3: reading \(answers.path)")
-        let status = try program(["import", answers.path], draft)
-        guard status == 0 else {
-            throw CommandFailure(
-                ExitStatus(rawValue: status) ?? .failed,
-                "the export could not be read, so nothing was set up",
-                "help: run the same command again once it can be")
+        switch answers.goal {
+        case .keep: return try keep(&answers, &questions, hasJobFile: hasJobFile)
+        case .send: return try send(&answers, &questions, hasJobFile: hasJobFile)
+        case .jobs: return try runOwn(&answers, &questions, hasJobFile: hasJobFile)
         }
-        say("2 of 3: writing \(path)")
-        try draft.publish(as: path)
+    }
+
+    // MARK: Keep
+
+    /// From an export to the pages, without a server.
+    private func keep(
+        _ answers: inout SetupAnswers, _ questions: inout SetupQuestions, hasJobFile: Bool
+    ) throws(CommandFailure) -> ExitStatus {
+        questions.count = 5
+        try askForSource(&answers, &questions)
+        answers.timeZone = try timeZone(&questions)
+        answers.starter = try starter(&questions)
+        if !hasJobFile {
+            say("1 of 3: reading \(answers.path)")
+            while let problem = try read(answers) {
+                guard !isUnattended else { throw problem }
+                problem.lines.forEach(say)
+                answers.path = try path(of: answers.source, &questions, again: answers.path)
+            }
+            try questions.memory.save()
+            say("2 of 3: writing \(path)")
+            try JobFileDraft(answers.jobFile).publish(as: path)
+        }
         // The history has the first reading too, and finds nothing that is new.
         let run = try captured(["run", SetupAnswers.importJob, "--force"])
-        if run.status != 0 { composition.console.note(run.errors) }
+        if run.status != 0 { say(run.errors) }
         say("3 of 3: starting the jobs")
         let isStarted = try start(answers)
         say("")
         sayWhatIsLeft(answers)
-        guard arguments.has("serve") else { return isStarted }
-        let listen = arguments["listen"].map { ["--listen", $0] } ?? []
-        let pages = try ForegroundProgram.run(try line(["serve"] + listen, path))
-        return ExitStatus(rawValue: pages) ?? .failed
-    }
-
-    /// Says what a setup without a server has left, and what can be done with it.
-    private func sayWhatIsLeft(_ answers: SetupAnswers) {
-        let folder = state ?? composition.statePath(named: answers.stateDirectory)
-        say("Your data is here, encrypted: \(folder)")
-        say("Without this key in it nobody can read the data: \(folder)/keys/master.key")
-        say("The job file: \(path)")
         say("A new export at \(answers.path) is read by itself.")
         say("Look at it: \(command("serve")), \(command("summary"))")
+        if !arguments.has("serve"), composition.companionIfThere("clarity-jobs-web") != nil {
+            questions.opensPages = questions.agrees(to: "Open the pages now?", usually: true)
+        }
+        return isStarted
+    }
+
+    /// Reads the export, and returns why that did not succeed.
+    private func read(_ answers: SetupAnswers) throws(CommandFailure) -> CommandFailure? {
+        let file = composition.expanded(answers.path)
+        guard answers.source != .spool, access(file, F_OK) == 0 else {
+            say("\(answers.path) is not there yet; the import waits for it")
+            return nil
+        }
+        // The job file is not there yet.
+        let status = try program(["import", file], try JobFileDraft(answers.jobFile))
+        guard status != 0 else { return nil }
+        return CommandFailure(
+            ExitStatus(rawValue: status) ?? .failed,
+            "the export could not be read, so nothing was set up",
+            "help: run the same command again once it can be")
+    }
+
+    /// Says what a setup has left on this machine.
+    func sayWhatIsLeft(_ answers: SetupAnswers) {
+        let folder = state ?? composition.statePath(named: answers.stateDirectory)
+        say("The job file: \(path)")
+        say("History and data: \(folder)")
+        let key = "\(folder)/keys/master.key"
+        if access(key, F_OK) == 0 {
+            say("The data is encrypted, and nobody can read it without this key: \(key)")
+        }
+    }
+
+    // MARK: Run programs
+
+    /// The first job of somebody who runs programs of their own.
+    private func runOwn(
+        _ answers: inout SetupAnswers, _ questions: inout SetupQuestions, hasJobFile: Bool
+    ) throws(CommandFailure) -> ExitStatus {
+        questions.count = 5
+        answers.command = try questions.answer(
+            "command", "The first program to run, as you type it in a shell", nil
+        ) { $0.isEmpty ? "write a command, such as `tar -cf backup.tar photo`" : nil }
+        answers.schedule = try questions.answer(
+            "schedule", "When: `1h`, `Mon 08:00`, or a line of a crontab such as `15 2 * * *`", nil
+        ) { text in
+            var tried = SetupAnswers()
+            (tried.goal, tried.command, tried.schedule) = (.jobs, "true", text)
+            return fault(in: tried)
+        }
+        answers.timeZone = try timeZone(&questions)
+        answers.starter = try starter(&questions)
+        if !hasJobFile {
+            try questions.memory.save()
+            say("1 of 2: writing \(path)")
+            try JobFileDraft(answers.jobFile).publish(as: path)
+        }
+        say("2 of 2: starting the jobs")
+        let isStarted = try start(answers)
+        say("")
+        sayWhatIsLeft(answers)
+        say("Try the job: \(command("run \(answers.jobName)"))")
+        say("What has run, and what comes next: \(command("list"))")
+        return isStarted
     }
 
     // MARK: Questions
 
-    private func answers() throws(CommandFailure) -> SetupAnswers {
-        var answers = SetupAnswers()
-        answers.stateDirectory = arguments["state"].map(composition.absolute)
-        answers.backend = try answer(
-            "backend", "The address of the CLARITY server's API", nil, backendFault)
-        answers.email = try answer("email", "The email address of your account", nil) {
-            $0.contains("@") ? nil : "an email address has an `@`"
+    /// Asks what the person wants. Whoever names a backend wants to send.
+    private func goal(
+        _ questions: inout SetupQuestions
+    ) throws(CommandFailure) -> SetupAnswers.Goal {
+        if let export = arguments["archive-only"] {
+            let path = composition.absolute(composition.expanded(export))
+            if let fault = ExportFile.fault(at: path) {
+                throw CommandFailure(
+                    .missingInput, "cannot read `\(export.printable)`: \(fault)",
+                    "help: name the export.zip that the Health app made, or the folder in it")
+            }
+            questions.take("path", path)
+            questions.take("goal", SetupAnswers.Goal.keep.rawValue)
+        } else if arguments["goal"] == nil,
+            arguments["backend"] != nil || arguments["email"] != nil
+        {
+            questions.take("goal", SetupAnswers.Goal.send.rawValue)
         }
-        answers.newcomer = try newcomer()
-        answers.source = try choice(
-            "source", "How samples get here", SetupAnswers.Source.self, answers.source)
-        answers.path = try answer(
-            "path", "The file or folder", answers.source.usualPath
-        ) { $0.hasPrefix("/") || $0.hasPrefix("~/") ? nil : "write the whole path, or `~/...`" }
-        answers.timeZone = try timeZone()
-        answers.hours = try choice(
-            "hours", "When to upload", SetupAnswers.Hours.self, answers.hours)
-        answers.starter = try starter()
-        return answers
+        if !isUnattended, !questions.knows("goal") {
+            say("What do you want?")
+            say("  keep  keep the data of an export on this machine, and look at it")
+            say("  send  send it to a CLARITY server, and see what that computes")
+            say("  jobs  run programs of your own on a schedule")
+        }
+        return try questions.choice(
+            "goal", "Your choice", isUnattended ? SetupAnswers.Goal.send : .keep)
     }
 
-    private func timeZone() throws(CommandFailure) -> String {
+    func askForSource(
+        _ answers: inout SetupAnswers, _ questions: inout SetupQuestions
+    ) throws(CommandFailure) {
+        answers.source = try questions.choice("source", "How samples get here", answers.source)
+        answers.path = try path(of: answers.source, &questions, again: nil)
+    }
+
+    /// Asks for the file or folder until there is one that can be an export, or the person wants it
+    /// although there is none yet.
+    ///
+    /// - Parameter former: a path that was wrong.
+    private func path(
+        of source: SetupAnswers.Source, _ questions: inout SetupQuestions, again former: String?
+    ) throws(CommandFailure) -> String {
+        var former = former
+        while true {
+            let path = try questions.answer(
+                "path", "The file or folder", former ?? source.usualPath, again: former != nil
+            ) { text in
+                guard text.hasPrefix("/") || text.hasPrefix("~/") else {
+                    return "write the whole path, or `~/...`"
+                }
+                let file = composition.expanded(text)
+                guard source == .appleHealth, access(file, F_OK) == 0 else { return nil }
+                return ExportFile.fault(at: file)
+            }
+            if isUnattended || source == .spool || access(composition.expanded(path), F_OK) == 0 {
+                return path
+            }
+            if questions.agrees(to: "  \(path) is not there yet. Wait for it?") { return path }
+            former = path
+        }
+    }
+
+    func timeZone(_ questions: inout SetupQuestions) throws(CommandFailure) -> String {
         let local = LocalZone.identifier(environment: composition.environment)
-        return try answer(
+        return try questions.answer(
             "time-zone", "The time zone of your days", composition.hasZone(local) ? local : nil
         ) { composition.hasZone($0) ? nil : "this machine knows no such time zone" }
     }
 
-    private func starter() throws(CommandFailure) -> SetupAnswers.Starter {
-        try choice("start", "What starts the jobs", SetupAnswers.Starter.self, usualStarter)
-    }
-
-    /// Returns who is to be registered; `nil` for a person with an account.
-    private func newcomer() throws(CommandFailure) -> SetupAnswers.Newcomer? {
-        let account = try choice(
-            "account", "Do you have an account there?", SetupAnswers.Account.self, .yes)
-        guard account == .no else { return nil }
-        func name(_ text: String) -> String? { text.isEmpty ? "write your name" : nil }
-        let newcomer = SetupAnswers.Newcomer(
-            firstName: try answer("first-name", "Your first name", nil, name),
-            lastName: try answer("last-name", "Your last name", nil, name))
-        guard !arguments.has("accept-terms") else { return newcomer }
-        guard !isUnattended, let terminal = Terminal(),
-            terminal.agrees(to: "Do you accept the backend's terms and privacy policy? [y/N] ")
-        else {
-            throw CommandFailure(
-                .usage, "an account wants its terms accepted, so nothing was set up",
-                "help: --accept-terms accepts them")
+    /// Asks what is to start the jobs; of what is typed, what this machine has.
+    func starter(
+        _ questions: inout SetupQuestions
+    ) throws(CommandFailure) -> SetupAnswers.Starter {
+        try questions.choice("start", "What starts the jobs", usualStarter) { word in
+            switch SetupAnswers.Starter(rawValue: word) {
+            case .systemd where !hasOwnSystemd: "there is no systemd of yours on this machine"
+            case .cron where !hasCrontab: "there is no crontab(1) on this machine"
+            default: nil
+            }
         }
-        return newcomer
     }
 
-    /// Returns what a job file with this address would be told.
-    private func backendFault(_ text: String) -> String? {
-        var answers = SetupAnswers()
-        answers.backend = text
+    /// Returns what a job file with these answers would be told.
+    func fault(in answers: SetupAnswers) -> String? {
         do throws(JobFileFaults) {
             _ = try composition.jobFileReader.read(Array(answers.jobFile.utf8), path: "/")
             return nil
@@ -184,164 +281,33 @@ struct InitCommand {
     /// the service.
     private var usualStarter: SetupAnswers.Starter {
         if composition.isUserOfService { return .none }
-        if let runtime = composition.environment["XDG_RUNTIME_DIR"],
-            access("\(runtime)/systemd/private", F_OK) == 0
-        {
-            return .systemd
-        }
-        return access("/usr/bin/crontab", X_OK) == 0 ? .cron : .none
+        return hasOwnSystemd ? .systemd : hasCrontab ? .cron : .none
     }
 
-    /// Returns the value of an option, or else the answer to a question, once it has no fault.
-    private func answer(
-        _ option: String, _ question: String, _ usual: String?, _ fault: (String) -> String?
-    ) throws(CommandFailure) -> String {
-        if let given = arguments[option] {
-            if let fault = fault(given) {
-                throw CommandFailure(.usage, "--\(option) `\(given.printable)`: \(fault)")
-            }
-            return given
-        }
-        if isUnattended {
-            guard let usual else { throw CommandFailure(.usage, "`init --yes` wants --\(option)") }
-            return usual
-        }
-        guard let terminal = Terminal() else {
-            throw CommandFailure(
-                .usage, "`init` has no terminal to ask on",
-                "help: give the answers as options, with --yes")
-        }
-        while true {
-            let hint = usual.map { " [\($0)]" } ?? ""
-            guard case .line(let bytes) = terminal.ask("\(question)\(hint): ", isSecret: false)
-            else { throw CommandFailure(.interrupted, "nothing was set up") }
-            let words = String(decoding: bytes, as: UTF8.self)
-            let typed = words.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
-            let text = typed.isEmpty ? usual ?? "" : typed
-            guard let fault = fault(text) else { return text }
-            say("  \(fault)")
-        }
+    private var hasOwnSystemd: Bool {
+        composition.environment["XDG_RUNTIME_DIR"].map {
+            access("\($0)/systemd/private", F_OK) == 0
+        } ?? false
     }
 
-    private func choice<Choice: RawRepresentable<String> & CaseIterable>(
-        _ option: String, _ question: String, _ type: Choice.Type, _ usual: Choice
-    ) throws(CommandFailure) -> Choice {
-        let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-        let word = try answer(option, "\(question) (\(names))", usual.rawValue) {
-            Choice(rawValue: $0) == nil ? "write one of: \(names)" : nil
+    private var hasCrontab: Bool {
+        (composition.environment["PATH"] ?? "/usr/bin").split(separator: ":").contains {
+            access("\($0)/crontab", X_OK) == 0
         }
-        return Choice(rawValue: word) ?? usual
     }
 
     // MARK: Steps
 
-    /// Asks the backend, and lets the person decide if it does not answer.
-    private func checkBackend(_ draft: borrowing JobFileDraft) throws(CommandFailure) {
-        let status = try program(["doctor", "--backend"], draft)
-        guard status != 0 else { return }
-        guard !isUnattended, let terminal = Terminal(),
-            terminal.agrees(to: "Go on without the backend? [y/N] ")
-        else { throw CommandFailure(.unreachable, "the backend does not answer as it should") }
-    }
-
-    /// Returns the first line of the standard input, which two programs read in turn.
-    private func readPassword() -> [UInt8] {
-        var line: [UInt8] = []
-        var byte: UInt8 = 0
-        while line.count < 4096, read(STDIN_FILENO, &byte, 1) == 1 {
-            line.append(byte)
-            if byte == 0x0A { break }
-        }
-        return line
-    }
-
-    /// Creates the account of a newcomer.
-    private func register(
-        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
-    ) throws(CommandFailure) {
-        guard let newcomer = answers.newcomer else { return }
-        var words = [
-            "auth", "register", "--email", answers.email, "--first-name", newcomer.firstName,
-            "--last-name", newcomer.lastName, "--accept-terms",
-        ]
-        if password != nil { words.append("--password-stdin") }
-        guard try run(words, configuration: draft.path, input: password) == 0 else {
-            throw CommandFailure(
-                .credential, "nobody was registered, so nothing was set up",
-                "help: if you have registered before, run `clarity-jobs init` again and say that you "
-                    + "have an account")
-        }
-    }
-
-    /// Logs in. A terminal is asked for the code too if the backend wants the address confirmed.
-    ///
-    /// - Returns: `done`, or a status of a login that may succeed later.
-    /// - Throws: if the backend refused a person who has an account.
-    private func logIn(
-        _ answers: SetupAnswers, _ draft: borrowing JobFileDraft, _ password: [UInt8]?
-    ) throws(CommandFailure) -> ExitStatus {
-        var words = ["auth", "login", "--email", answers.email]
-        if password != nil { words.append("--password-stdin") }
-        var status = ExitStatus.credential
-        for _ in 1...(isUnattended ? 1 : 3) where status == .credential {
-            let end = try run(words, configuration: draft.path, input: password)
-            status = ExitStatus(rawValue: end) ?? .internalFault
-        }
-        let mayComeLater = [.done, .deferred, .unreachable].contains(status)
-        guard mayComeLater || answers.newcomer != nil else {
-            throw CommandFailure(
-                .credential, "nobody is logged in, so nothing was set up",
-                "help: run `clarity-jobs init` again")
-        }
-        return status
-    }
-
-    /// Says what is left to do after a setup without a login.
-    private func unfinished(_ answers: SetupAnswers, _ status: ExitStatus) -> CommandFailure {
-        let email = "--email \(shellQuoted(answers.email))"
-        var failure = CommandFailure(
-            status, "wrote \(path); nobody is logged in, and the jobs wait for that")
-        if answers.newcomer == nil {
-            failure.lines.append("help: log in later, and then upload:")
-        } else {
-            failure.lines += [
-                "help: once you have the code from the mail, run these commands:",
-                "  \(command("auth verify \(email)"))",
-            ]
-        }
-        failure.lines += [
-            "  \(command("auth login \(email)"))", "  \(command("run \(uploadJob)"))",
-        ]
-        if answers.newcomer != nil {
-            failure.lines.append("without a code: \(command("auth resend-code \(email)"))")
-        }
-        return failure
-    }
-
     /// Returns a command of this program as a person types it.
-    private func command(_ words: String) -> String {
+    func command(_ words: String) -> String {
         let isNamed = arguments["config"] != nil && !arguments.fromEnvironment.contains("config")
         return "clarity-jobs \(words)" + (isNamed ? " --config \(shellQuoted(path))" : "")
-    }
-
-    /// Reads what is there, and sends it.
-    private func sync(_ answers: SetupAnswers) throws(CommandFailure) {
-        let file = composition.expanded(answers.path)
-        guard access(file, R_OK) == 0 else {
-            return say("\(answers.path) is not there yet; the upload waits for it")
-        }
-        if answers.source != .spool {
-            guard try program(["import", file, "--report"]) == 0 else { return }
-        }
-        guard !arguments.has("no-sync") else { return }
-        let status = try program(["run", uploadJob, "--force"])
-        if status != 0 { say("the first upload did not succeed; it will be retried") }
     }
 
     /// Sets up what starts the jobs, or names the line that does.
     ///
     /// - Returns: `done`, or the status of a starter that could not be set up.
-    private func start(_ answers: SetupAnswers) throws(CommandFailure) -> ExitStatus {
+    func start(_ answers: SetupAnswers) throws(CommandFailure) -> ExitStatus {
         let own = try composition.ownProgram()
         do throws(CommandFailure) {
             switch answers.starter {
@@ -370,17 +336,17 @@ struct InitCommand {
     }
 
     /// Runs a command of this program with the job file, and returns its exit status.
-    private func program(
+    func program(
         _ words: [String], _ draft: borrowing JobFileDraft
     ) throws(CommandFailure) -> Int32 {
         try run(words, configuration: draft.path)
     }
 
-    private func program(_ words: [String]) throws(CommandFailure) -> Int32 {
+    func program(_ words: [String]) throws(CommandFailure) -> Int32 {
         try run(words, configuration: path)
     }
 
-    private func run(
+    func run(
         _ words: [String], configuration: String, input: [UInt8]? = nil
     ) throws(CommandFailure) -> Int32 {
         let status = try ForegroundProgram.run(try line(words, configuration), input: input)
@@ -392,10 +358,10 @@ struct InitCommand {
     }
 
     /// Runs a command with the job file, and returns what it wrote.
-    private func captured(
-        _ words: [String]
+    func captured(
+        _ words: [String], _ configuration: String? = nil
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {
-        try ForegroundProgram.captured(try line(words, path))
+        try ForegroundProgram.captured(try line(words, configuration ?? path))
     }
 
     private func line(
@@ -405,5 +371,5 @@ struct InitCommand {
             + (state.map { ["--state", $0] } ?? [])
     }
 
-    private func say(_ line: String) { composition.console.note(line) }
+    func say(_ line: String) { composition.console.note(line) }
 }

@@ -1,5 +1,6 @@
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 
 /// What `init` asks, and the job file that follows from it.
 struct SetupAnswers: Equatable {
@@ -9,6 +10,8 @@ struct SetupAnswers: Equatable {
         case keep
         /// Send it to a CLARITY server.
         case send
+        /// Run programs of one's own.
+        case jobs
     }
 
     /// How samples get to this machine.
@@ -66,6 +69,9 @@ struct SetupAnswers: Equatable {
     var path = "~/Health/export.zip"
     var timeZone = "UTC"
     var hours = Hours.idle
+    /// The first job of somebody who runs programs of their own, as a shell reads it, and when.
+    var command = ""
+    var schedule = ""
     var starter = Starter.none
     /// The state directory, if it is not the usual one: whatever starts the jobs must find it.
     var stateDirectory: String?
@@ -82,6 +88,7 @@ struct SetupAnswers: Equatable {
             head(
                 "The jobs that sync your health data with CLARITY.", "upload", backend: backend)
                 + sending
+        case .jobs: ownJobs
         }
     }
 
@@ -101,10 +108,6 @@ struct SetupAnswers: Equatable {
 
 
                 """
-        let store =
-            stateDirectory.map {
-                "# The history and the encrypted data.\nstore:\n  directory: \(ImportedFile.quoted($0))\n\n"
-            } ?? ""
         return """
             # \(summary) `clarity-jobs validate` checks this file;
             # `man clarity-jobs.yaml` has every key. Never write passwords or keys here.
@@ -126,6 +129,46 @@ struct SetupAnswers: Equatable {
             jobs:
 
             """
+    }
+
+    /// The name of the first job: that of its program.
+    var jobName: String {
+        let program = command.split(separator: " ").first ?? ""
+        let name = (program.split(separator: "/").last ?? "").lowercased()
+        let letters = name.unicodeScalars.filter { scalar in
+            "abcdefghijklmnopqrstuvwxyz0123456789-".unicodeScalars.contains(scalar)
+        }
+        return letters.contains { $0 != "-" } ? String(String.UnicodeScalarView(letters)) : "job"
+    }
+
+    private var ownJobs: String {
+        """
+        # Programs that run on a schedule. `clarity-jobs validate` checks this file;
+        # `man clarity-jobs.yaml` has every key. `clarity-jobs import-jobs crontab` prints yours in this form.
+        version: 1
+
+        \(store)# Whom to tell when a job fails or needs you. Try it with `clarity-jobs notify test`.
+        # notify:
+        #   - { kind: ntfy, url: https://ntfy.sh/a-topic-that-nobody-guesses }
+
+        defaults:
+          time_zone: \(zone)
+
+        jobs:
+          # Also: constraints, retry, timeout, and the jobs that follow this one.
+          - id: \(ImportedFile.quoted(jobName))
+            kind: command
+            schedule: \(ImportedFile.quoted(schedule))
+            options:
+              command: [/bin/sh, -c, \(ImportedFile.quoted(command))]
+
+        """
+    }
+
+    private var store: String {
+        stateDirectory.map {
+            "# The history and the encrypted data.\nstore:\n  directory: \(ImportedFile.quoted($0))\n\n"
+        } ?? ""
     }
 
     private static let cleanup = """
@@ -181,6 +224,36 @@ struct SetupAnswers: Equatable {
 
             \(SetupAnswers.cleanup)
             """
+    }
+}
+
+extension SetupAnswers {
+    /// Returns a job file with which a backend is asked whether it is there, without patience: a
+    /// person waits.
+    static func probe(of address: String) -> String {
+        """
+        version: 1
+        backend: { url: \(ImportedFile.quoted(address)), retry_wait: 100ms }
+        jobs: [{ id: probe, kind: cleanup, schedule: 1d }]
+
+        """
+    }
+
+    /// Returns the addresses that a person may mean by what they typed, the likeliest first: with
+    /// https if no scheme was typed, and with the path of the API.
+    static func addresses(typed text: String) -> [String] {
+        var text = text
+        while text.hasSuffix("/") { text.removeLast() }
+        let parts = text.split(separator: "://", maxSplits: 1)
+        let rest = String(parts.last ?? "")
+        let host = rest.prefix { $0 != "/" }
+        let isHere = host.hasPrefix("127.") || host.prefix { $0 != ":" } == "localhost"
+        // Anybody on the way could read http.
+        let scheme = isHere ? parts.count == 2 ? String(parts[0]) : "http" : "https"
+        let address = "\(scheme)://\(rest)"
+        if rest.hasSuffix("/api/v1") { return [address] }
+        let both = ["\(address)/api/v1", address]
+        return host.count == rest.count ? both : both.reversed()
     }
 }
 

@@ -159,9 +159,13 @@ struct JobFileDraft: ~Copyable {
 
     /// Writes the file, unless there is one already.
     ///
-    /// - Parameter model: the file whose owner and mode the new one gets; without one, only this
-    ///   user may read it.
-    func publish(as target: String, like model: String? = nil) throws(CommandFailure) {
+    /// - Parameters:
+    ///   - model: the file whose owner and mode the new one gets; without one, only this user may
+    ///     read it.
+    ///   - isReplacing: whether it takes the place of a file that is there.
+    func publish(
+        as target: String, like model: String? = nil, replacing isReplacing: Bool = false
+    ) throws(CommandFailure) {
         let folder = String(target[..<(target.lastIndex(of: "/") ?? target.startIndex)])
         var made = ""
         for part in folder.split(separator: "/") {
@@ -183,7 +187,8 @@ struct JobFileDraft: ~Copyable {
         let isWritten = write(file, bytes, bytes.count) == bytes.count && fsync(file) == 0
         close(file)
         // link(2), unlike rename(2), replaces nothing.
-        let isLinked = isWritten && link(name, target) == 0
+        let place = isReplacing ? rename : link
+        let isLinked = isWritten && place(name, target) == 0
         let code = errno
         unlink(name)
         guard isLinked else {

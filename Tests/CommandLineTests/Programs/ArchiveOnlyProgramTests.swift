@@ -71,8 +71,9 @@ struct ArchiveOnlyProgramTests {
         for line in [
             "1 of 3: reading \(home.folder)/export.xml", "2 of 3: writing \(home.jobFile)",
             "3 of 3: starting the jobs", "clarity-jobs loop",
-            "Your data is here, encrypted: \(home.state)",
-            "nobody can read the data: \(home.state)/keys/master.key",
+            "The job file: \(home.jobFile)", "History and data: \(home.state)",
+            "nobody can read it without this key: \(home.state)/keys/master.key",
+            "A new export at \(home.folder)/export.xml is read by itself.",
         ] { #expect(end.screen.contains(line), "\(line): \(end.screen)") }
         #expect(!end.screen.contains("]: "), "it asks nothing")
         #expect(try await home.run("validate").status == 0)

@@ -73,7 +73,7 @@ struct FirstDayProgramTests {
         #expect(
             Array(begun.errorLines.suffix(6)) == [
                 "clarity-jobs: wrote \(playground.jobFilePath); nobody is logged in, and the jobs wait for that",
-                "help: once you have the code from the mail, run these commands:",
+                "help: once you have the code from the mail, run `clarity-jobs init` again, or:",
                 "  clarity-jobs auth verify --email new@example.com --config \(playground.jobFilePath)",
                 "  clarity-jobs auth login --email new@example.com --config \(playground.jobFilePath)",
                 "  clarity-jobs run com.clarity.healthkit.upload --config \(playground.jobFilePath)",
@@ -152,6 +152,92 @@ struct FirstDayProgramTests {
         )
         #expect(end.status == 0, "\(end.screen)")
         #expect(try await playground.sandbox?.sends().samples.count == 3)
+    }
+
+    @Test func `a person without the code at hand goes on later, although there is a job file`()
+        async throws
+    {
+        let playground = try await playground()
+        let begun = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", setup(playground, newcomer),
+            environment: playground.terminalEnvironment)
+        for prompt in ["New password for new@example.com: ", "gain: "] {
+            _ = await begun.read(until: prompt)
+            begun.type("\(Self.password)\n")
+        }
+        _ = await begun.read(until: "\nPassword for new@example.com: ")
+        begun.type("\(Self.password)\n")
+        _ = await begun.read(until: "mail another): ")
+        begun.type("\u{4}")
+        let waiting = await begun.finish()
+        let isThere = access(playground.jobFilePath, F_OK) == 0
+
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["init"],
+            environment: playground.terminalEnvironment)
+        _ = await program.read(until: "Password for new@example.com: ")
+        program.type("\(Self.password)\n")
+        _ = await program.read(until: "mail another): ")
+        program.type("\(try #require(try await code(playground)))\n")
+        let end = await program.finish()
+        let third = try await playground.run("init")
+
+        #expect(waiting.status == 75 && isThere, "\(waiting.screen)")
+        #expect(waiting.screen.contains("run `clarity-jobs init` again, or:"))
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(end.screen.contains("going on with the setup of \(playground.jobFilePath)"))
+        #expect(try await playground.sandbox?.sends().samples.count == 3)
+        #expect(third.status == 78, "a setup that has ended is not gone on with")
+    }
+
+    @Test func `a lockout after a typo ends neither the setup nor its answers`() async throws {
+        let playground = try await playground()
+        let words = setup(playground, []).filter { $0 != Self.address }.map {
+            $0 == "--email" ? "--email=demo@example.com" : $0
+        }
+        try await playground.sandbox?.addFault("POST /auth/login: 429 retry-after=900")
+        let begun = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", words + ["--account", "yes"],
+            environment: playground.terminalEnvironment)
+        _ = await begun.read(until: "Password for demo@example.com: ")
+        begun.type("Typo\n")
+        let locked = await begun.finish()
+        try await playground.sandbox?.clearFaults()
+
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", ["init"],
+            environment: playground.terminalEnvironment)
+        _ = await program.read(until: "Password for demo@example.com: ")
+        program.type("Demo-Passw0rd!\n")
+        let end = await program.finish()
+
+        #expect(locked.status == 75, "\(locked.screen)")
+        #expect(locked.screen.contains("help: run `clarity-jobs init` again later"))
+        #expect(end.status == 0, "\(end.screen)")
+        #expect(try await playground.sandbox?.sends().samples.count == 3)
+    }
+
+    @Test func `a weak password of a newcomer is asked for again`() async throws {
+        let playground = try await playground()
+        let program = try TerminalProgram(
+            "\(ChildProgram.folder)/clarity-jobs", setup(playground, newcomer),
+            environment: playground.terminalEnvironment)
+        for (count, password) in ["all-lower-case", Self.password].enumerated() {
+            for prompt in ["New password for new@example.com: ", "gain: "] {
+                _ = await program.read(until: prompt, count: count + 1)
+                program.type("\(password)\n")
+            }
+            if count == 0 {
+                _ = await program.read(until: "Try to register again? [Y/n] ")
+                program.type("\n")
+            }
+        }
+        _ = await program.read(until: "\nPassword for new@example.com: ")
+        program.type("\u{3}")
+        let end = await program.finish()
+
+        #expect(end.status == 130 || end.status == 128 + SIGINT, "\(end.screen)")
+        #expect(try await code(playground) != nil)
     }
 
     @Test(arguments: ["404", "429 retry-after=0", "500", "status"])
