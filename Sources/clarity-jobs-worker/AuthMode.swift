@@ -248,21 +248,23 @@ struct Logout {
         // A logout without a store creates none.
         let state = try order.sections.state.directory
         guard HealthStore.exists(in: state, environment: try keyEnvironment(for: order)) else {
-            throw APIError.notLoggedIn
+            return try nothing()
         }
         let store = try AuthMode.store(order)
         // An account without a backend has data, and no session to end.
         let client = try order.sections.backend == nil ? nil : AuthMode.client(order, store)
         guard let data = flags["data"], data != "keep" else {
             try await client?.logout()
-            flags.format.print(LogoutResult(nil).object) { ["logged out"] }
+            flags.format.print(LogoutResult(nil).object) {
+                ["logged out; the data stays on this machine"]
+            }
             return .done
         }
         guard try store.hasUserData() else {
             // Removes what an earlier logout could not remove.
             _ = try store.wipe()
             try removeCopies(store)
-            throw APIError.notLoggedIn
+            return try nothing()
         }
         if data == "ask", let refusal = try unlessAgreed(store) { return refusal }
         var fault: APIError?
@@ -275,9 +277,18 @@ struct Logout {
         }
         let receipt = try store.wipe()
         try removeCopies(store)
-        flags.format.print(LogoutResult(receipt).object) { LogoutReport.lines(receipt) }
+        flags.format.print(LogoutResult(receipt).object) {
+            LogoutReport.lines(receipt, hasBackend: client != nil)
+        }
         // The backend was not informed, or refused; all data on this machine is gone nevertheless.
         return fault.map { ExitStatus(outcome(of: $0)) } ?? .done
+    }
+
+    /// Ends a logout that finds nobody and nothing.
+    private func nothing() throws -> ExitStatus {
+        guard try order.sections.backend == nil else { throw APIError.notLoggedIn }
+        complain("no health data is kept here")
+        return .missingInput
     }
 
     /// Removes the other copies of the data in the state directory: its backups, the files that
@@ -313,11 +324,12 @@ struct Logout {
         guard let terminal = Terminal() else {
             complain(
                 "there is no terminal to ask on whether to remove all data; use --yes to remove it, "
-                    + "or --keep-data")
+                    + "or leave out --forget-data")
             return .usage
         }
         let question = LogoutReport.question(
-            email: try email(store), unsent: try store.outbox.unsentCount())
+            email: try email(store), unsent: try store.outbox.unsentCount(),
+            hasBackend: try order.sections.backend != nil)
         guard terminal.agrees(to: question) else {
             complain("nothing was done")
             return .failed

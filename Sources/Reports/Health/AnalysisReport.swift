@@ -29,9 +29,11 @@ extension HealthReader {
                 CivilDay(daysSince1970: first)...CivilDay(daysSince1970: last),
             limit: HealthReader.analysisLimit)
         let isAny = since == nil && until == nil
-        return report(
-            found,
-            absence: isAny ? "no week has been analysed yet" : "no analysed week ends in this time")
+        let absence =
+            hasBackend
+            ? "no week has been analysed yet"
+            : "no week was analysed: a server does that, and the job file names none"
+        return report(found, absence: isAny ? absence : "no analysed week ends in this time")
     }
 
     /// Returns the analysis with this number; `nil` if there is none.

@@ -133,7 +133,11 @@ extension HealthReader {
         }
         report.list(
             found, StoredInsight.report, style,
-            absence: offset == 0 ? "no insights are kept yet" : "there are no earlier insights")
+            absence: offset > 0
+                ? "there are no earlier insights"
+                : hasBackend
+                    ? "no insights are kept yet"
+                    : "no insights are kept: a server makes them, and the job file names none")
         report.lines += synced(try store.cache.pullRecord(of: .insights).endedAt)
         return report
     }

@@ -170,7 +170,13 @@ public enum LogoutReport {
     /// - Parameters:
     ///   - email: the address of the account, if it is known.
     ///   - unsent: the number of samples that were never sent to the backend.
-    public static func question(email: String?, unsent: Int64) -> String {
+    ///   - hasBackend: whether there is a backend; otherwise nobody is logged out.
+    public static func question(
+        email: String?, unsent: Int64, hasBackend: Bool = true
+    ) -> String {
+        guard hasBackend else {
+            return "Remove all health data from this machine? Nobody else has it. [y/N] "
+        }
         let loss =
             unsent == 0
             ? ""
@@ -182,11 +188,11 @@ public enum LogoutReport {
 
     /// Returns the receipt for people: `logged out; removed:`, and a line for each kind
     /// that there was.
-    public static func lines(_ receipt: WipeReceipt) -> [String] {
+    public static func lines(_ receipt: WipeReceipt, hasBackend: Bool = true) -> [String] {
         let entries = receipt.entries.filter { $0.count > 0 }
         guard !entries.isEmpty else { return ["logged out"] }
         let width = entries.map { String($0.count).count }.max() ?? 0
-        return ["logged out; removed:"]
+        return [hasBackend ? "logged out; removed:" : "removed:"]
             + entries.map { entry in
                 let space = width - String(entry.count).count + 2
                 return String(repeating: " ", count: space) + counted(entry.count, entry.name)

@@ -84,18 +84,20 @@ extension CommandSyntax {
                 ]),
             CommandSyntax(
                 name: "logout",
-                summary: "End the session, here and at the backend, and delete your data here.",
+                summary: "End the session, here and at the backend; your data stays here.",
                 details: [
-                    "Asks on the terminal before it deletes the session, the profile, samples that wait to be",
-                    "sent, and everything fetched from the backend. Prints how many of each were deleted. The",
-                    "master key and the history of runs stay. A run that is under way restores nothing. Data",
-                    "at the backend stays there.",
+                    "With --forget-data it also deletes the archive of records, the profile, samples that wait",
+                    "to be sent, and everything fetched from the backend. It asks on the terminal first, and",
+                    "prints how many of each were deleted. Without `backend:` there is no session, and only",
+                    "the data to delete. The master key and the history of runs stay. A run that is under way",
+                    "restores nothing. Data at the backend stays there.",
                 ],
                 options: [
-                    OptionSyntax("keep-data", summary: "end the session only; keep all data"),
-                    OptionSyntax("yes", summary: "do not ask"),
+                    OptionSyntax(
+                        "forget-data", summary: "delete all health data on this machine too"),
+                    OptionSyntax("yes", summary: "with --forget-data: do not ask"),
                 ],
-                examples: ["clarity-jobs auth logout --keep-data"]),
+                examples: ["clarity-jobs auth logout", "clarity-jobs auth logout --forget-data"]),
             CommandSyntax(
                 name: "status",
                 summary: "Show who is logged in, where, and the state of the session.",

@@ -59,14 +59,24 @@ struct AuthCommand {
 
     func logout() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
-        let data =
-            if arguments.has("keep-data") { "keep" } else if arguments.has("yes") { "remove" } else
-            {
-                "ask"
-            }
+        let forgets = arguments.has("forget-data")
+        guard forgets || !arguments.has("yes") else {
+            throw CommandFailure(
+                .usage,
+                "`auth logout --yes` wants --forget-data, to delete the data without asking",
+                "help: `clarity-jobs auth logout` asks nothing, and keeps the data")
+        }
         let file = try composition.jobFile()
+        let hasBackend = try composition.hasBackend(file)
+        guard forgets || hasBackend else {
+            throw CommandFailure(
+                .configuration,
+                "the job file has no `backend`, so nobody is logged in, and the data stays here",
+                "help: --forget-data deletes it")
+        }
+        let data = forgets ? arguments.has("yes") ? "remove" : "ask" : "keep"
         try composition.becomeWorker(
-            ["auth", "logout", "--data", data], try order(file), for: file)
+            ["auth", "logout", "--data", data], try composition.order(.backend, file), for: file)
     }
 
     /// Returns an order for a mode of the worker that talks to the backend.
@@ -89,7 +99,8 @@ struct AuthCommand {
             environment: environment)
     }
 
-    /// Ends the session of a job file's account and deletes its data, as `auth logout --yes` does.
+    /// Ends the session of a job file's account and deletes its data, as
+    /// `auth logout --forget-data --yes` does.
     func endForGood(
         _ file: JobFile, _ environment: [String: String]
     ) throws(CommandFailure) -> (status: Int32, output: String, errors: String) {

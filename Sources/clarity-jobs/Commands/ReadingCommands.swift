@@ -139,7 +139,12 @@ struct ReadingCommands {
     }
 
     func profile() throws(CommandFailure) -> ExitStatus {
-        try show("profile", orElse: "no profile is kept yet; a `refresh` brings it") {
+        let hasBackend = try composition.hasBackend(try composition.jobFile())
+        let absence =
+            hasBackend
+            ? "no profile is kept yet; a `refresh` brings it"
+            : "no profile is kept: a server has it, and the job file has no `backend`"
+        return try show("profile", orElse: absence) {
             reader throws(HealthStoreError) in try reader.profile()
         }
     }

@@ -90,7 +90,7 @@ struct KillSetting: Hashable, Sendable, CustomStringConvertible {
         case .discard: ["outbox", "discard", "--all", "--yes"]
         case .rotate: ["key", "rotate"]
         case .backup: ["backup"]
-        case .logOut: ["auth", "logout", "--keep-data"]
+        case .logOut: ["auth", "logout"]
         }
     }
 

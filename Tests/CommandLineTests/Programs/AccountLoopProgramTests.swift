@@ -27,7 +27,8 @@ struct AccountLoopProgramTests {
         let path = playground.folder.path
         try playground.writeExport(heartRates: 2)
         try #require(rename("\(path)/export.xml", "\(path)/anna.xml") == 0)
-        _ = try await family.run(playground, "--account", "anna", "auth", "logout", "--yes")
+        _ = try await family.run(
+            playground, "--account", "anna", "auth", "logout", "--forget-data", "--yes")
         let loop = try playground.start(["loop"], environment: ["CLARITY_JOBS_KEY": family.key])
         _ = try await lines(of: loop, upTo: "loop over")
 

@@ -339,7 +339,8 @@ struct AccountsProgramTests {
         let playground = try await playground()
         try await logIn(["anna", "ben"], playground)
         for id in ["anna", "ben"] {
-            _ = try await run(playground, "--account", id, "auth", "logout", "--yes")
+            _ = try await run(
+                playground, "--account", id, "auth", "logout", "--forget-data", "--yes")
         }
         let path = playground.folder.path
         try #require(mkdir("\(path)/credentials", 0o700) == 0)
@@ -373,7 +374,8 @@ struct AccountsProgramTests {
     @Test func `a login again tries only who is not logged in`() async throws {
         let playground = try await playground()
         try await logIn(["anna", "ben"], playground)
-        _ = try await run(playground, "--account", "ben", "auth", "logout", "--yes")
+        _ = try await run(
+            playground, "--account", "ben", "auth", "logout", "--forget-data", "--yes")
         let path = "\(playground.folder.path)/wearers.csv"
 
         let again = try await run(
@@ -389,7 +391,10 @@ struct AccountsProgramTests {
         let sandbox = try #require(playground.sandbox)
         let ids = ["anna", "ben", "kid"]
         try await logIn(ids, playground)
-        for id in ids { _ = try await run(playground, "--account", id, "auth", "logout", "--yes") }
+        for id in ids {
+            _ = try await run(
+                playground, "--account", id, "auth", "logout", "--forget-data", "--yes")
+        }
         try await sandbox.addFault("POST /auth/login: pass x2, 429 retry-after=1")
 
         let login = try await run(

@@ -15,7 +15,7 @@ struct ClosedMemoryProgramTests {
             ["outbox", "list"], ["outbox", "show", "1"], ["outbox", "retry", "--all"],
             ["outbox", "discard", "--all"], ["key", "rotate"], ["backup"],
             ["metrics"], ["insights"], ["analyses"], ["profile"], ["summary"], ["archive", "list"],
-            ["archive", "show", "1"], ["auth", "status"], ["auth", "logout", "--keep-data"],
+            ["archive", "show", "1"], ["auth", "status"], ["auth", "logout"],
             ["sources"], ["import", "export.xml"], ["dry-run", "upload"], ["run", "upload"],
         ])
     func `other processes cannot read a program's memory or files`(words: [String]) async throws {

@@ -184,6 +184,6 @@ struct CountedRowsProgramTests {
         let newest = try #require(backups.sorted().last?.split(separator: "/").dropFirst(2).first)
         try await expectSound("restore", "\(playground.statePath)/backups/\(newest)")
         try await expectSound("run", "upload", "--force")
-        try await expectSound("auth", "logout", "--yes")
+        try await expectSound("auth", "logout", "--forget-data", "--yes")
     }
 }

@@ -21,7 +21,7 @@ struct DialectProgramTests {
         let refresh = try await playground.run("run", "refresh")
         let insights = try await playground.run("run", "insights")
         let dry = try await playground.run("dry-run", "insights")
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
 
         #expect(status.output.hasPrefix("logged in as demo@example.com ("))
         #expect(refresh.status == 0, "\(refresh.errors)")

@@ -136,7 +136,7 @@ struct LoginRuleProgramTests {
         let playground = try await Playground()
         let environment = try credential(playground, "Demo-Passw0rd!")
         try await playground.logIn()
-        _ = try await playground.run("auth", "logout", "--keep-data")
+        _ = try await playground.run("auth", "logout")
 
         let run = try await playground.run("run", "refresh", environment: environment)
 

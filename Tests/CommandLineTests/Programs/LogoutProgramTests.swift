@@ -52,7 +52,8 @@ struct LogoutProgramTests {
         let whileDemo = try rows(playground)
 
         let early = try await login(playground, "eve@example.com", "Other-Passw0rd!")
-        let logout = try await playground.run("auth", "logout", "--yes", "--output", "json")
+        let logout = try await playground.run(
+            "auth", "logout", "--forget-data", "--yes", "--output", "json")
         let left = try rows(playground)
         try playground.folder.write("export.xml", Array("<HealthData></HealthData>\n".utf8))
         let late = try await login(playground, "eve@example.com", "Other-Passw0rd!")
@@ -78,6 +79,30 @@ struct LogoutProgramTests {
                 == [:])
     }
 
+    @Test func `a logout keeps the archive and what was fetched, and ends the session`()
+        async throws
+    {
+        let playground = try await Playground.quick()
+        try playground.writeExport(heartRates: 40)
+        try await playground.logIn()
+        for job in ["refresh", "upload"] { _ = try await playground.run("run", job) }
+        let before = try rows(playground)
+
+        let logout = try await playground.run("auth", "logout")
+        let after = try rows(playground)
+        let records = try await playground.json("records").elements
+        let session = try await playground.run("auth", "status")
+
+        #expect(logout.status == 0, "\(logout.errors)")
+        #expect(logout.outputLines == ["logged out; the data stays on this machine"])
+        #expect(before["session"] == 1 && after["session"] == nil)
+        for table in ["metrics", "profile", "sources", "outbox"] {
+            #expect(after[table] == before[table] && after[table] != nil, "\(table): \(after)")
+        }
+        #expect(records.first?["records"] == .number(40), "\(records)")
+        #expect(session.status == 77, "\(session.output)")
+    }
+
     @Test func `a running attempt restores nothing after a logout`() async throws {
         let playground = try await Playground()
         let sandbox = try #require(playground.sandbox)
@@ -91,7 +116,7 @@ struct LogoutProgramTests {
         let worker = try #require(ProcessTable.children(of: attempt.processID).first)
         kill(worker, SIGSTOP)
 
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
         kill(worker, SIGCONT)
         let end = await attempt.finish()
         let next = try await playground.run("run", "upload")
@@ -117,7 +142,7 @@ struct LogoutProgramTests {
         let attempt = try playground.start(["run", "refresh"])
         try await sandbox.wait(for: before + 1) { try await $0.answers("200") }
 
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
         _ = await attempt.finish()
 
         #expect(logout.status == 0 || logout.status == 77, "\(logout.errors)")
@@ -131,8 +156,8 @@ struct LogoutProgramTests {
         _ = try await playground.run("run", "refresh")
         try await playground.sandbox?.addFault("POST /auth/logout: 503 x*")
 
-        let logout = try await playground.run("auth", "logout", "--yes")
-        let again = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
+        let again = try await playground.run("auth", "logout", "--forget-data", "--yes")
 
         #expect(logout.status == 69)
         #expect(logout.outputLines.first == "logged out; removed:")
@@ -147,10 +172,10 @@ struct LogoutProgramTests {
         let playground = try await Playground()
         try await playground.logIn()
         _ = try await playground.run("run", "refresh")
-        _ = try await playground.run("auth", "logout", "--keep-data")
+        _ = try await playground.run("auth", "logout")
         let kept = try rows(playground)
 
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
 
         #expect(kept["metrics"] == 12 && kept["session"] == nil)
         #expect(logout.status == 0 && logout.errors == "")

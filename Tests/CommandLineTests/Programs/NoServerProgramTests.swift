@@ -259,7 +259,7 @@ struct NoServerProgramTests {
 
     @Test(arguments: [
         ["auth", "login", "--email", "a@example.com"], ["auth", "status"],
-        ["auth", "register", "--email", "a@example.com"], ["auth", "logout", "--yes"],
+        ["auth", "register", "--email", "a@example.com"],
         ["doctor", "--backend"], ["outbox"], ["outbox", "list"], ["outbox", "show", "1"],
         ["outbox", "retry", "--all"], ["outbox", "discard", "--all"],
         ["outbox", "erase", "--all"],
@@ -277,6 +277,72 @@ struct NoServerProgramTests {
                 "clarity-jobs: the job file has no `backend`",
                 "help: name it as `backend: { url: https://... }`",
             ])
+    }
+
+    @Test func `a logout without a server keeps the archive, and deletes it on request alone`()
+        async throws
+    {
+        let playground = try await playground()
+        try playground.useExample("export.zip")
+        _ = try await playground.run("run", "read")
+        func records() async throws -> Int {
+            try await playground.json("records").elements
+                .reduce(0) { $0 + ($1["records"].number ?? 0) }
+        }
+
+        let before = try await records()
+        let plain = try await playground.run("auth", "logout")
+        let yes = try await playground.run("auth", "logout", "--yes")
+        let kept = try await records()
+        let program = try playground.onTerminal("auth", "logout", "--forget-data")
+        _ = await program.read(until: "Nobody else has it. [y/N] ")
+        program.type("n\n")
+        let declined = await program.finish()
+        let stillKept = try await records()
+        let forgotten = try await playground.run("auth", "logout", "--forget-data", "--yes")
+        let after = try await playground.run("records")
+        let again = try await playground.run("auth", "logout", "--forget-data", "--yes")
+
+        #expect(before > 2000 && kept == before && stillKept == before)
+        #expect(
+            plain.isRefusal(
+                78,
+                "clarity-jobs: the job file has no `backend`, so nobody is logged in, and the data "
+                    + "stays here", "help: --forget-data deletes it"), "\(plain.errors)")
+        #expect(
+            yes.isRefusal(
+                64,
+                "clarity-jobs: `auth logout --yes` wants --forget-data, to delete the data without "
+                    + "asking", "help: `clarity-jobs auth logout` asks nothing, and keeps the data"),
+            "\(yes.errors)")
+        #expect(declined.status == 1, "\(declined.screen)")
+        #expect(forgotten.status == 0, "\(forgotten.errors)")
+        #expect(forgotten.outputLines.first == "removed:", "\(forgotten.output)")
+        #expect(!after.output.contains("HeartRate"), "\(after.output)")
+        #expect(again.isRefusal(66, "clarity-jobs: no health data is kept here"), "\(again.errors)")
+    }
+
+    @Test func `an empty list of what a server computes says why it is empty`() async throws {
+        let playground = try await playground()
+        try playground.writeExport(heartRates: 3)
+        _ = try await playground.run("run", "read")
+
+        let insights = try await playground.run("insights")
+        let analyses = try await playground.run("analyses")
+        let profile = try await playground.run("profile")
+
+        let server = "and the job file names none"
+        #expect(
+            insights.outputLines == ["no insights are kept: a server makes them, \(server)"],
+            "\(insights)")
+        #expect(
+            analyses.outputLines == ["no week was analysed: a server does that, \(server)"],
+            "\(analyses)")
+        #expect(
+            profile.isRefusal(
+                66,
+                "clarity-jobs: no profile is kept: a server has it, and the job file has no `backend`"
+            ), "\(profile)")
     }
 
     @Test func `an account without a server is removed with its data`() async throws {
@@ -368,7 +434,7 @@ struct NoServerProgramTests {
         try playground.writeExport(heartRates: 3)
         try await addServer(playground)
         _ = try await playground.run("run", "upload")
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
         let waits = try await playground.run("run", "read")
         try playground.write { _, folder in Self.jobFile(folder) }
 

@@ -124,7 +124,7 @@ struct PlantedMarkersProgramTests {
             Self.markers.filter { $0.utf8.count > 2 && bytes.firstRange(of: Array($0.utf8)) != nil }
                 .map { "\(path): \($0)" }
         }
-        try await run("auth", "logout", "--yes")
+        try await run("auth", "logout", "--forget-data", "--yes")
 
         #expect(results[0].1.status == 0, "\(name): \(results[0].1.errors)")
         #expect(server.requests.count > 2, "\(name)")

@@ -75,10 +75,10 @@ struct RenewalProgramTests {
         try await playground.logIn()
         try await playground.sandbox?.expireAllTokens()
 
-        let logout = try await playground.run("auth", "logout", "--keep-data")
+        let logout = try await playground.run("auth", "logout")
 
         #expect(logout.status == 0 && logout.errors == "", "\(logout.errors)")
-        #expect(logout.output == "logged out\n")
+        #expect(logout.output == "logged out; the data stays on this machine\n")
     }
 
     @Test func `a failed renewal with a valid access token fails no run`() async throws {

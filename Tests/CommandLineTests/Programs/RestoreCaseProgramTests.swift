@@ -66,7 +66,7 @@ struct RestoreCaseProgramTests {
         mkdir("\(playground.statePath)/.restoring-draft", 0o700)
         try playground.folder.write("state/.restoring-draft/health.db", [1])
 
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
 
         #expect(logout.status == 0, "\(logout.errors)")
         #expect(access("\(playground.statePath)/.restoring-draft", F_OK) != 0)

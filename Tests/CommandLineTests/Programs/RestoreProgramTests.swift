@@ -199,7 +199,7 @@ struct RestoreProgramTests {
         let (playground, backup) = try await sent(dialect: "blueprint")
         _ = try await playground.run("restore", backup)
 
-        let logout = try await playground.run("auth", "logout", "--yes")
+        let logout = try await playground.run("auth", "logout", "--forget-data", "--yes")
 
         #expect(logout.status == 0, "\(logout.errors)")
         let left = try playground.folder.contents().keys.filter {

@@ -334,7 +334,7 @@ struct ResultProgramTests {
         try await add("backup list", to: &outputs, playground)
         try await add("restore", [last, "--dry-run"], to: &outputs, playground)
         try await add("restore", [last], to: &outputs, playground)
-        try await add("auth logout", ["--yes"], to: &outputs, playground) {
+        try await add("auth logout", ["--forget-data", "--yes"], to: &outputs, playground) {
             try await playground.logIn()
         }
 
@@ -395,7 +395,7 @@ struct ResultProgramTests {
     func `findings, faults and what a logout keeps fit the strict schema`() async throws {
         let playground = try await Playground()
         var outputs: [Output] = []
-        try await add("auth logout", ["--keep-data"], to: &outputs, playground) {
+        try await add("auth logout", to: &outputs, playground) {
             try await playground.logIn()
         }
         try playground.writeExport(heartRates: 3)
@@ -437,7 +437,7 @@ struct ResultProgramTests {
             "auth login", ["--accounts-from", "\(folder)/table.csv", "--password-stdin"],
             to: &outputs, playground, input: "anna Demo-Passw0rd!\n"
         ) {
-            _ = try await playground.run("--account", "anna", "auth", "logout", "--keep-data")
+            _ = try await playground.run("--account", "anna", "auth", "logout")
         }
         _ = try await playground.run("run", "anna/upload")
         try await add("accounts list", to: &outputs, playground)

@@ -31,12 +31,14 @@ struct SessionProgramTests {
         let playground = try await Playground()
         _ = try await login(playground)
 
-        let logout = try await playground.run("auth", "logout", "--keep-data")
+        let logout = try await playground.run("auth", "logout")
         let status = try await playground.run("auth", "status", "-o", "json")
-        let again = try await playground.run("auth", "logout", "--keep-data")
+        let again = try await playground.run("auth", "logout")
         let files = try playground.folder.contents().keys
 
-        #expect(logout.status == 0 && logout.output == "logged out\n" && logout.errors == "")
+        #expect(
+            logout.status == 0 && logout.output == "logged out; the data stays on this machine\n"
+                && logout.errors == "")
         for result in [status, again] {
             #expect(result.status == 77 && result.output == "")
             #expect(

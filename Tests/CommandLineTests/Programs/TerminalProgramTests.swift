@@ -338,7 +338,7 @@ struct TerminalProgramTests {
         try await playground.logIn()
         try await playground.sandbox?.addFault("POST /health-data/upload: 503 x*")
         _ = try await playground.run("run", "upload")
-        let program = try playground.onTerminal("auth", "logout")
+        let program = try playground.onTerminal("auth", "logout", "--forget-data")
         let asked = await program.read(until: "[y/N] ")
 
         program.type("y\n")
@@ -367,7 +367,7 @@ struct TerminalProgramTests {
         try await playground.logIn()
         try FileConnection(path: "\(playground.statePath)/health.db", access: .readWrite)
             .execute("UPDATE session_record SET sealed = zeroblob(99)")
-        let program = try playground.onTerminal("auth", "logout")
+        let program = try playground.onTerminal("auth", "logout", "--forget-data")
         let asked = await program.read(until: "[y/N] ")
 
         program.type("y\n")
@@ -382,7 +382,7 @@ struct TerminalProgramTests {
     func `a declined logout changes nothing`(typed: String) async throws {
         let playground = try await Playground()
         try await playground.logIn()
-        let program = try playground.onTerminal("auth", "logout")
+        let program = try playground.onTerminal("auth", "logout", "--forget-data")
         _ = await program.read(until: "[y/N] ")
 
         program.type(typed)
@@ -393,20 +393,21 @@ struct TerminalProgramTests {
         #expect(try await playground.run("auth", "status").status == 0)
     }
 
-    @Test func `without a terminal, a logout requires --yes or --keep-data`()
+    @Test func `without a terminal, a removal of the data requires --yes`()
         async throws
     {
         let playground = try await Playground()
         try await playground.logIn()
 
-        let program = try playground.onTerminal("auth", "logout", hasTerminal: false)
+        let program = try playground.onTerminal(
+            "auth", "logout", "--forget-data", hasTerminal: false)
         let end = await program.finish()
 
         #expect(end.status == 64)
         #expect(
             end.screen
                 == "clarity-jobs: there is no terminal to ask on whether to remove all data; use "
-                + "--yes to remove it, or --keep-data\n")
+                + "--yes to remove it, or leave out --forget-data\n")
         #expect(try await playground.run("auth", "status").status == 0)
     }
 }
