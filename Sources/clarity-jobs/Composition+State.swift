@@ -42,6 +42,14 @@ extension Composition {
             && geteuid() != 0
     }
 
+    /// The path of the job file that `init` writes, whether it exists or not: not that of the folder in
+    /// which it is started.
+    var setUpJobFilePath: String {
+        absolute(
+            arguments["config"]
+                ?? (isUserOfService ? Composition.serviceJobFilePath : userJobFilePath))
+    }
+
     /// Returns the folder of an account's health data, whether it exists or not.
     func dataPath(of account: AccountID, _ file: JobFile) -> String {
         StateDirectory.dataFolder(ofAccount: account.rawValue, in: statePath(file))

@@ -312,6 +312,17 @@ extension CommandSyntax {
         ])
 }
 
+extension CommandSyntax {
+    static let uninstall = CommandSyntax(
+        name: "uninstall", summary: "Remove what `init` installed; data and job file stay.",
+        details: [
+            "Stops and removes what starts the jobs of the job file: the line in your crontab, or the",
+            "service of your own systemd. Says where the job file, the data and the key are, and how to",
+            "delete them. The programs themselves are the package's.",
+        ],
+        examples: ["clarity-jobs uninstall"])
+}
+
 // The commands that make a job file of what another scheduler has.
 extension CommandSyntax {
     static let importJobs = CommandSyntax(

@@ -321,7 +321,10 @@ struct CommandGroup {
             ]),
         CommandGroup(
             title: "Set up",
-            names: ["init", "import-jobs", "validate", "doctor", "notify", "auth", "accounts"]),
+            names: [
+                "init", "uninstall", "import-jobs", "validate", "doctor", "notify", "auth",
+                "accounts",
+            ]),
         CommandGroup(
             title: "Health data",
             names: [

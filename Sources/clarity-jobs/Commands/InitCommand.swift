@@ -23,13 +23,10 @@ struct InitCommand {
 
     init(_ composition: Composition) {
         self.composition = composition
-        let isForService = composition.isUserOfService
-        path = composition.absolute(
-            composition.arguments["config"]
-                ?? (isForService ? Composition.serviceJobFilePath : composition.userJobFilePath))
+        path = composition.setUpJobFilePath
         state =
             composition.arguments["state"]
-            ?? (isForService && path == Composition.serviceJobFilePath
+            ?? (composition.isUserOfService && path == Composition.serviceJobFilePath
                 ? Composition.serviceStatePath : nil)
     }
 
@@ -148,6 +145,7 @@ struct InitCommand {
         if access(key, F_OK) == 0 {
             say("The data is encrypted, and nobody can read it without this key: \(key)")
         }
+        say("What starts the jobs goes with `\(command("uninstall"))`; the data stays.")
     }
 
     // MARK: Run programs

@@ -54,6 +54,70 @@ enum Starters {
             ], "start the service")
     }
 
+    /// Removes the lines of a job file from the user's crontab.
+    ///
+    /// - Returns: whether there were such lines.
+    static func removeFromCrontab(_ jobFile: String) throws(CommandFailure) -> Bool {
+        let script = """
+            lines=$(LC_ALL=C crontab -l 2>&1) || {
+                case $lines in *"no crontab for"* | *"not found"*) exit 3 ;; *) exit 1 ;; esac
+            }
+            case $lines in *"$1"*) ;; *) exit 3 ;; esac
+            rest=$(printf '%s\\n' "$lines" | grep -vF -- "$1")
+            [ -n "$rest" ] || exec crontab -r
+            printf '%s\\n' "$rest" | crontab -
+            """
+        let marker = "run --due --config \(quoted(jobFile))"
+        let status = try ForegroundProgram.run(["/bin/sh", "-c", script, "sh", marker])
+        guard status != 0 else { return true }
+        guard status == 3 else {
+            throw CommandFailure(
+                .configuration, "cannot read or write your crontab (status \(status))",
+                "help: remove the line with `\(marker)` by `crontab -e`")
+        }
+        return false
+    }
+
+    /// Stops and disables the service of the user's own service manager, and removes its units if
+    /// `enableUserService` has written them for this job file.
+    ///
+    /// - Parameter isUsual: whether the job file is where the service of the package looks for it.
+    /// - Returns: what was removed; empty if the service is not that of the job file.
+    static func disableUserService(
+        _ jobFile: String, _ configurationFolder: String, isUsual: Bool
+    ) throws(CommandFailure) -> [String] {
+        let folder = "\(configurationFolder)/systemd/user"
+        let service = "clarity-jobs.service"
+        let written = [service, "clarity-jobs-failed@.service"].map { "\(folder)/\($0)" }
+            .filter { text(of: $0)?.contains("--config \(unitQuoted(jobFile))\n") ?? false }
+        let link = "\(folder)/default.target.wants/\(service)"
+        let isOfPackage = isUsual && access("\(folder)/\(service)", F_OK) != 0
+        guard !written.isEmpty || isOfPackage && linkTarget(link) != nil else { return [] }
+        var removed = ["the service `\(service)` of your own systemd, which is stopped"]
+        do throws(CommandFailure) {
+            try check(
+                ["systemctl", "--user", "disable", "--now", "--quiet", service], "stop the service")
+        } catch {
+            // Without the link it does not start again.
+            removed = [
+                "the service `\(service)` of your own systemd; it may still run until you log out"
+            ]
+            unlink(link)
+        }
+        for path in written where unlink(path) == 0 { removed.append(path) }
+        guard !written.isEmpty else { return removed }
+        try check(["systemctl", "--user", "daemon-reload"], "reload your own systemd")
+        return removed
+    }
+
+    private static func text(of path: String) -> String? {
+        do throws(WholeFile.Fault) {
+            return String(decoding: try WholeFile.bytes(of: path, atMost: 1 << 16), as: UTF8.self)
+        } catch {
+            return nil
+        }
+    }
+
     private static func check(_ words: [String], _ what: String) throws(CommandFailure) {
         let status = try ForegroundProgram.run(words)
         guard status == 0 else {
