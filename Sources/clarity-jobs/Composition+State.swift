@@ -153,6 +153,37 @@ extension Composition {
     }
 }
 
+extension Composition {
+    /// Runs `body` with a new folder for temporary files, which only this user may enter, and removes
+    /// it afterwards.
+    func withTemporaryFolder<Result>(
+        _ purpose: String, _ body: (String) throws(CommandFailure) -> Result
+    ) throws(CommandFailure) -> Result {
+        var template = Array(
+            "\(environment["TMPDIR"] ?? "/tmp")/clarity-jobs-\(purpose).XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            let problem = SystemError().reason
+            throw CommandFailure(.disk, "cannot make a temporary folder: \(problem)")
+        }
+        let folder = String(
+            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let result: Result
+        do throws(CommandFailure) {
+            result = try body(folder)
+        } catch {
+            // The first fault is told; what it left lies in a folder for temporary files.
+            do throws(BackupError) { try DurableFile.removeFolder(folder) } catch _ {}
+            throw error
+        }
+        do throws(BackupError) {
+            try DurableFile.removeFolder(folder)
+        } catch {
+            throw CommandFailure(.disk, error.description)
+        }
+        return result
+    }
+}
+
 // What a command says if only another user can do what it was asked to do.
 
 extension Composition {

@@ -83,6 +83,7 @@ enum Program {
     ) throws(CommandFailure) -> ExitStatus {
         switch path {
         case ["init"]: try InitCommand(composition).run()
+        case ["demo"]: try DemoCommand(composition).run()
         case ["uninstall"]: try UninstallCommand(composition).run()
         case ["run"]: try RunCommand(composition).run()
         case ["loop"]:

@@ -40,7 +40,7 @@ extension CommandSyntax {
             "clarity-jobs logs JOB             what its program wrote",
         ],
         commands: [
-            .setUp, .uninstall,
+            .demo, .setUp, .uninstall,
             CommandSyntax(
                 name: "run", summary: "Run jobs now, or everything that is due.",
                 details: [

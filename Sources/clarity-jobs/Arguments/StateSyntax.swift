@@ -313,6 +313,18 @@ extension CommandSyntax {
 }
 
 extension CommandSyntax {
+    static let demo = CommandSyntax(
+        name: "demo", summary: "Show what this program does, on invented data.",
+        details: [
+            "Invents the export of a phone, reads it, shows its summary, and opens the web pages on this",
+            "machine. Needs no job file, no server and no network. Ctrl-C ends it and removes its data.",
+        ],
+        options: [
+            OptionSyntax(
+                "listen", value: "HOST:PORT", summary: "where the pages are; as in `serve`")
+        ],
+        examples: ["clarity-jobs demo"])
+
     static let uninstall = CommandSyntax(
         name: "uninstall", summary: "Remove what `init` installed; data and job file stay.",
         details: [

@@ -322,7 +322,7 @@ struct CommandGroup {
         CommandGroup(
             title: "Set up",
             names: [
-                "init", "uninstall", "import-jobs", "validate", "doctor", "notify", "auth",
+                "demo", "init", "uninstall", "import-jobs", "validate", "doctor", "notify", "auth",
                 "accounts",
             ]),
         CommandGroup(

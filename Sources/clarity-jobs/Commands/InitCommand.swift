@@ -55,7 +55,8 @@ struct InitCommand {
             questions.memory.remove()
             guard arguments.has("serve") || questions.opensPages else { return status }
             let listen = arguments["listen"].map { ["--listen", $0] } ?? []
-            let pages = try ForegroundProgram.run(try line(["serve"] + listen, path))
+            let pages = try ForegroundProgram.run(
+                try line(["serve"] + listen, path), forwards: [SIGTERM, SIGHUP])
             return ExitStatus(rawValue: pages) ?? .failed
         } catch {
             var failure = error

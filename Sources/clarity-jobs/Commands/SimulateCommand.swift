@@ -164,31 +164,11 @@ extension SimulateCommand {
     private func withScratchStore<Result>(
         _ body: (SQLiteRunStore) throws(RunStoreError) -> Result
     ) throws(CommandFailure) -> (Result, bytes: Int64) {
-        var template = Array(
-            "\(composition.environment["TMPDIR"] ?? "/tmp")/clarity-jobs-simulation.XXXXXX"
-                .utf8CString)
-        guard mkdtemp(&template) != nil else {
-            let problem = SystemError().reason
-            throw CommandFailure(.disk, "cannot make a temporary folder: \(problem)")
-        }
-        let folder = String(
-            decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let result: (Result, bytes: Int64)
-        do {
-            result = try askingStore { () throws(RunStoreError) in
+        try composition.withTemporaryFolder("simulation") { folder throws(CommandFailure) in
+            try askingStore { () throws(RunStoreError) in
                 try SimulateCommand.run(body, in: folder)
             }
-        } catch {
-            // The first fault is told; what it left lies in a folder for temporary files.
-            try? DurableFile.removeFolder(folder)
-            throw error
         }
-        do throws(BackupError) {
-            try DurableFile.removeFolder(folder)
-        } catch {
-            throw CommandFailure(.disk, error.description)
-        }
-        return result
     }
 
     private static func run<Result>(

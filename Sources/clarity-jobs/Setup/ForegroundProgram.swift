@@ -1,6 +1,11 @@
 import CLinux
 import Platform
 @preconcurrency import Glibc
+import Synchronization
+
+/// The program to which signals are passed on; 0 without one. Global, because a signal handler can
+/// reach nothing else.
+private let receiver = Atomic<Int32>(0)
 
 /// Starts programs that use the terminal of this one.
 enum ForegroundProgram {
@@ -13,10 +18,11 @@ enum ForegroundProgram {
     ///   - words: the program, found in `PATH` unless it has a slash, and its arguments.
     ///   - outputs: the descriptors that the program gets in place of this one's, by number.
     ///   - environment: the program's environment; without it, this one's.
+    ///   - forwards: signals that end the program in place of this one, which then cleans up.
     /// - Throws: `CommandFailure` if the program cannot be started.
     static func run(
         _ words: [String], input: [UInt8]? = nil, outputs: [Int32: Int32] = [:],
-        environment: [String: String]? = nil
+        environment: [String: String]? = nil, forwards: [Int32] = []
     ) throws(CommandFailure) -> Int32 {
         var ends: [Int32] = [-1, -1]
         if input != nil, pipe(&ends) != 0 { throw failure(words, errno) }
@@ -63,6 +69,16 @@ enum ForegroundProgram {
             close(ends[1])
         }
         guard code == 0 else { throw failure(words, code) }
+        receiver.store(process, ordering: .relaxed)
+        let handlers = forwards.map { number in
+            (number, signal(number) { _ = kill(receiver.load(ordering: .relaxed), $0) })
+        }
+        defer { for (number, handler) in handlers { signal(number, handler) } }
+        // Whoever started this program may have blocked them.
+        var mask = sigset_t()
+        sigemptyset(&mask)
+        for number in forwards { sigaddset(&mask, number) }
+        pthread_sigmask(SIG_UNBLOCK, &mask, nil)
         var status: Int32 = 0
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + (status & 0x7F)
