@@ -2,8 +2,9 @@
  * Nights, as the server makes them of the single records of sleep.
  *
  * @typedef {{stage: string, start: number, end: number}} Part
- * @typedef {{day: string, start: number, end: number, asleep: number, parts: Part[]}} Night
- *     day: the one on which it ends; asleep: minutes
+ * @typedef {{day: string, start: number, end: number, asleep: number, isOver: boolean,
+ *     parts: Part[]}} Night
+ *     day: the one on which it ends; asleep: minutes; isOver: whether it has ended
  */
 import {getOrNone} from "./api.js";
 
@@ -25,6 +26,7 @@ export async function loadNights(days, signal) {
         start: Date.parse(row.start),
         end: Date.parse(row.end),
         asleep: row.asleep_minutes,
+        isOver: row.is_over,
         parts: row.parts.map(instant),
     }));
     return {nights, rows, newest: answer?.newest ?? null};

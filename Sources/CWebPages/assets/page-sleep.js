@@ -59,7 +59,7 @@ function draw(data, place) {
         ];
     }
     return [
-        heading, age(data), figures(data.nights),
+        heading, age(data), figures(whole(data.nights)),
         h("section", {class: "panel", "aria-labelledby": "nights"},
             h("div", {class: "section-head"}, h("h2", {id: "nights"}, "Nights"), stageKey()),
             bars(data.nights), behind("Nights as a table", () => nightsTable(data.rows)))
@@ -71,6 +71,12 @@ function age({month, newest}) {
     if (month || newest === null || dayOf(Date.now() - 3 * 24 * hour) <= newest) return null;
     return h("p", {class: "lead"}, "The newest night is of ",
         civilDay(newest, {day: "numeric", month: "long", year: "numeric"}), ".");
+}
+
+/** The nights that have ended, if there are any. */
+function whole(nights) {
+    const over = nights.filter((night) => night.isOver);
+    return over.length > 0 ? over : nights;
 }
 
 const card = (name, value, note) => h("li", {class: "card"}, h("h2", null, name),

@@ -27,7 +27,9 @@ extension HealthReader {
         let figures = try figures(of: .sleep, in: days, &report).mapValues { figures in
             Dictionary(figures.map { ($0.day, $0.sum) }, uniquingKeysWith: { first, _ in first })
         }
-        let nights = try nights(in: days, &report).map { NightRow(night: $0, figures, zone) }
+        let nights = try nights(in: days, &report).map {
+            NightRow(night: $0, figures, zone, now: now.secondsSince1970)
+        }
         let absence = "no night is known of these days"
         switch period {
         case .each: report.list(Array(nights.reversed()), NightRow.report, style, absence: absence)
@@ -93,11 +95,15 @@ extension HealthReader {
 package struct NightRow: Reported, PrivateValue {
     let night: Night
     let zone: Zone
+    /// Whether it has ended: a night of which the last records may be missing says nothing of sleep.
+    let isOver: Bool
     private let figures: [Measure: Double]
 
-    init(night: Night, _ figures: [Measure: [Int: Double]], _ zone: Zone) {
+    init(night: Night, _ figures: [Measure: [Int: Double]], _ zone: Zone, now: Int64) {
         (self.night, self.zone) = (night, zone)
-        self.figures = figures.compactMapValues { $0[night.day] }
+        let figures = figures.compactMapValues { $0[night.day] }
+        self.figures = figures
+        isOver = figures[.totalSleep] != nil || night.end < now - 18 * 3600
     }
 
     /// The minutes asleep.
@@ -144,6 +150,7 @@ package struct NightRow: Reported, PrivateValue {
         },
         length("rem_minutes", "minutes of REM sleep", "REM") { $0.minutes(.remSleep, "AsleepREM") },
         length("awake_minutes", "minutes awake", "AWAKE") { $0.minutes(.awake, "Awake") },
+        Column("is_over", "whether it has ended, as far as the sources say") { $0.isOver },
         Column("parts", "the parts of the night, in order") { $0.night.parts },
     ])
 }
@@ -164,7 +171,7 @@ package struct NightMonth: Reported, PrivateValue {
 
     /// Returns the months that have nights, in their order.
     static func months(of nights: [NightRow], _ zone: Zone) -> [NightMonth] {
-        Dictionary(grouping: nights) { CivilMonth(of: $0.night.day) }
+        Dictionary(grouping: nights.filter(\.isOver)) { CivilMonth(of: $0.night.day) }
             .sorted { $0.key < $1.key }
             .map { month, nights in
                 NightMonth(
