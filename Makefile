@@ -52,6 +52,7 @@ test:
 test-pages:
 	@scripts/setup pages
 	@scripts/test-pages
+	@scripts/test-assistant
 
 pictures:
 	@scripts/setup pages

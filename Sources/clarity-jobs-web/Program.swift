@@ -16,6 +16,8 @@ import Platform
 ///     clarity-jobs-web pages PROGRAM JOBFILE STATE ADDRESS [read-only] [behind=URL]
 ///                            [certificate=FILE key=FILE] [quiet]
 ///                                                       serves the web pages
+///     clarity-jobs-web mcp PROGRAM JOBFILE STATE ALLOWED [ACCOUNT]
+///                                                       answers the questions of an assistant
 ///     clarity-jobs-web version                          prints its libraries, a line each
 @main
 enum Program {
@@ -49,9 +51,12 @@ enum Program {
         case 3 where words[0] == "textfile": exit(write(collector(words)).rawValue)
         case 5 where words[0] == "receive", 7 where words[0] == "receive":
             exit(receive(Array(words.dropFirst()), passed).rawValue)
+        case 5 where words[0] == "mcp", 6 where words[0] == "mcp":
+            exit(AssistantServer(words).run().rawValue)
         case 5... where words[0] == "pages": exit(PagesMode(words).run(passed).rawValue)
         default:
-            complain("this program is started by `clarity-jobs exporter`, `receive` or `serve`")
+            complain(
+                "this program is started by `clarity-jobs exporter`, `receive`, `serve` or `mcp`")
             exit(ExitStatus.usage.rawValue)
         }
     }

@@ -142,6 +142,7 @@ enum Program {
         case ["records"]: try ReadingCommands(composition).records()
         case ["nights"]: try ReadingCommands(composition).nights()
         case ["workouts"]: try ReadingCommands(composition).workouts()
+        case ["mcp"]: try AssistantCommand(composition).run()
         case ["trends"]: try ReadingCommands(composition).trends()
         case ["export-data"]: try ExportDataCommand(composition).run()
         case ["report"]: try ReportCommand(composition).run()

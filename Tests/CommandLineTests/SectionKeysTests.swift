@@ -35,7 +35,9 @@ struct SectionKeysTests {
 
     @Test func `there are keys of every section`() {
         #expect(
-            Set(Self.keys.map(\.section.key)) == ["backend", "key", "sources", "fresh", "notify"])
+            Set(Self.keys.map(\.section.key)) == [
+                "backend", "key", "sources", "fresh", "notify", "mcp",
+            ])
     }
 
     @Test(arguments: keys, [false, true])
@@ -77,6 +79,7 @@ struct SectionKeysTests {
         case "sources": dump(try sections.sources, to: &words)
         case "fresh": dump(try sections.freshness, to: &words)
         case "notify": dump(try sections.targets, to: &words)
+        case "mcp": dump(try sections.assistant, to: &words)
         default: Issue.record("no reader of the section `\(key.section.key)`")
         }
         return words

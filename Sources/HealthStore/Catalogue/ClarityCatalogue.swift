@@ -22,7 +22,7 @@ public let clarityKinds: [any KindOptions.Type] = [
 /// options.
 public let clarityCatalogue = JobCatalogue(
     kinds: clarityKinds.map { $0.declaration },
-    sections: [.backend, .key, .sources, .fresh, .notify],
+    sections: [.backend, .key, .sources, .fresh, .notify, .assistant],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 
 /// The name of the backend's address among a job's options.

@@ -15,6 +15,10 @@ extension SectionDeclaration {
     static let sources = SectionDeclaration(
         entries: SourceOptions.self, isOfAccount: true, summary: "the files to read")
 
+    static let assistant = SectionDeclaration(
+        AssistantOptions.self,
+        summary: "what an assistant may read by `clarity-jobs mcp`; nothing without it")
+
     static let fresh = SectionDeclaration(
         FreshOptions.self, isOfAccount: true,
         summary: "how old the newest data may be; `status` checks it")
@@ -37,6 +41,10 @@ extension SectionValues {
 
     public var freshness: [FreshnessGoal] {
         get throws(Failure) { try (read() ?? FreshOptions()).goals }
+    }
+
+    public var assistant: AssistantOptions {
+        get throws(Failure) { try read() ?? AssistantOptions() }
     }
 
     public var targets: [TargetOptions] {
@@ -190,6 +198,35 @@ public struct ImportOptions: SectionOptions {
         source.preferred = preferred
         source.since = since
         return source
+    }
+}
+
+/// The keys of the section `mcp`: what an assistant may read.
+public struct AssistantOptions: SectionOptions {
+    public static let sectionKey = "mcp"
+
+    private var flags: [String: Bool] = [:]
+
+    public init() {}
+
+    /// Every key, with what it allows.
+    private static let keys: [(name: String, summary: String)] =
+        MetricGroup.allCases.map { ($0.rawValue, "whether it may read the metrics of this type") }
+        + [
+            ("workouts", "whether it may read workouts"),
+            ("insights", "whether it may read the backend's texts"),
+            ("jobs", "whether it may ask what jobs do, and why one waits"),
+        ]
+
+    public mutating func declare(in fields: inout OptionFields) {
+        for (name, summary) in AssistantOptions.keys {
+            fields.add(name, .boolean, &flags[name, default: false], summary)
+        }
+    }
+
+    /// The keys that are true, in the order of their declaration.
+    public var allowed: [String] {
+        AssistantOptions.keys.map(\.name).filter { flags[$0] == true }
     }
 }
 

@@ -286,6 +286,7 @@ extension CommandSyntax {
             .nights,
             .workouts,
             .trends,
+            .assistant,
             .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .accounts, .key,
             .store,
             .backup, .restore,

@@ -32,6 +32,16 @@ extension CommandSyntax {
             "clarity-jobs workouts --since 90d", "clarity-jobs workouts --by month --output csv",
         ])
 
+    static let assistant = CommandSyntax(
+        name: "mcp", summary: "Answer the questions of your own assistant about your data.",
+        details: [
+            "Speaks the Model Context Protocol on standard input and output: an assistant on this machine",
+            "starts it. It only reads, and only what `mcp:` in the job file allows; nothing without that.",
+            "An answer has at most 400 points and says what it leaves out. Each reading of health data is",
+            "in the audit log. What the assistant does with an answer is its own: it may send it away.",
+        ],
+        examples: ["clarity-jobs mcp"])
+
     static let trends = CommandSyntax(
         name: "trends", summary: "Compare a month with the twelve months before it.",
         details: offline + [

@@ -329,7 +329,7 @@ struct CommandGroup {
             title: "Health data",
             names: [
                 "sources", "import", "summary", "metrics", "records", "nights", "workouts",
-                "trends", "report", "insights",
+                "trends", "report", "mcp", "insights",
                 "analyses", "profile", "outbox", "archive", "export-data",
             ]),
         CommandGroup(

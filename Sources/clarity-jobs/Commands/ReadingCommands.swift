@@ -259,6 +259,11 @@ struct ReadingCommands {
                     since: now - .milliseconds(now.millisecondsSince1970 % 3_600_000))
                 return
             }
+            if composition.environment["CLARITY_JOBS_ASSISTANT"] != nil {
+                try store.audit.record(
+                    .exported, found.counts, detail: "to an assistant: \(part)")
+                return
+            }
             try store.audit.record(
                 form == .table ? .read : .exported, found.counts,
                 detail: form == .table ? "shown: \(part)" : "as \(form.rawValue): \(part)")

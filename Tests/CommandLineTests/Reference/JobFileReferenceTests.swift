@@ -41,6 +41,7 @@ struct JobFileReferenceTests {
         "checks": "checks: { c: { command: [\"true\"], KEY } }\njobs: []\n"
             + "backend: { url: https://a.example }",
         "accounts": "jobs: []\nbackend: { url: https://a.example }\naccounts: [{ id: a, KEY }]",
+        "mcp": "jobs: []\nmcp: { KEY }",
         "jobs": job("KEY"),
         "schedule": job("schedule: { every: 1h, KEY }"),
         "constraints": job("constraints: { KEY }"),

@@ -28,7 +28,8 @@ struct ResultReference {
     /// The commands that have no result for programs: their output is a text or a stream of its
     /// own, or they only run other commands.
     static let commandsWithoutResult = [
-        "", "demo", "init", "uninstall", "loop", "exporter", "receive", "receive token", "serve",
+        "", "demo", "init", "uninstall", "loop", "mcp", "exporter", "receive", "receive token",
+        "serve",
         "serve password",
         "serve sessions", "serve token",
         "trace", "trace record",
