@@ -166,7 +166,7 @@ extension CommandFailure {
                 switch error {
                 case .inUse: .deferred
                 case .noBackup: .disk
-                case .nothingDamaged, .otherKey, .newer, .older, .newerFile, .otherUser:
+                case .nothingDamaged, .otherKey, .lostKey, .newer, .older, .newerFile, .otherUser:
                     .configuration
                 }
             self.init(status, error.description)

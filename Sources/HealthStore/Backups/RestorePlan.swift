@@ -14,6 +14,8 @@ struct RestorePlan {
     /// Returns the identifier of the key with which a backup would be restored; `nil` if there is
     /// none. Called only to restore health data.
     let keyID: (Backup) throws -> String?
+    /// Where the key must be, in words.
+    let keyPlace: () throws -> String
 
     /// Plans to restore everything from a chosen backup, or each damaged or missing file from the
     /// newest intact backup that has it.
@@ -100,10 +102,12 @@ struct RestorePlan {
     private func requireKey(of backup: Backup) throws {
         guard let wanted = backup.manifest.key else { return }
         guard let keyID = try keyID(backup) else {
-            throw HealthStoreError.lostKey(path: backup.path)
+            throw RestoreError.lostKey(
+                backup: backup.name, wanted: wanted, place: try keyPlace())
         }
         guard wanted == keyID else {
-            throw RestoreError.otherKey(backup: backup.name, wanted: wanted, present: keyID)
+            throw RestoreError.otherKey(
+                backup: backup.name, wanted: wanted, present: keyID, place: try keyPlace())
         }
     }
 

@@ -3,7 +3,7 @@ public import Platform
 @preconcurrency import Glibc
 package import Database
 
-/// Backs up a state directory's databases while other processes use them.
+/// Backs up a state directory's databases, and the job file, while other processes use them.
 ///
 /// Each file is copied in one consistent state, encrypted as it is; a backup never contains the
 /// master key. It contains an account's own key as it is stored, which the master key opens. The two copies may be some milliseconds apart. Nothing depends on that: a kill
@@ -21,6 +21,7 @@ public struct StateBackup {
     }
 
     private let directory: String
+    private let jobFile: String?
     private let environment: [String: String]
     private let forms: StateForms
     private let actor: AuditActor
@@ -29,14 +30,16 @@ public struct StateBackup {
     /// Prepares a backup of a state directory.
     ///
     /// - Parameters:
+    ///   - jobFile: the text of the job file, which the backup gets too.
     ///   - environment: the environment for opening the health data.
     ///   - forms: the newest schema of each file that this program knows.
     public init(
-        stateDirectory: String, environment: [String: String], forms: StateForms,
-        actor: AuditActor, clock: any WallClock
+        stateDirectory: String, jobFile: String? = nil, environment: [String: String],
+        forms: StateForms, actor: AuditActor, clock: any WallClock
     ) {
         self.forms = forms
         directory = stateDirectory
+        self.jobFile = jobFile
         self.environment = environment
         self.actor = actor
         self.clock = clock
@@ -67,7 +70,8 @@ public struct StateBackup {
         let isOwn = folder == nil
         let backup = try (folder ?? BackupFolder(ofState: directory)).make(
             .asked, at: clock.now, key: store?.keyID,
-            sizeBytes: try files.reduce(0) { try $0 + $1.sizeBytes() }, keep: keep
+            sizeBytes: try files.reduce(0) { try $0 + $1.sizeBytes() }, keep: keep,
+            jobFile: jobFile
         ) { draft in
             let copies = try files.map {
                 ($0.name, try $0.copy(to: "\(draft)/\($0.name)", form: forms[$0.name]))

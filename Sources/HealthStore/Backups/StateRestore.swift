@@ -115,6 +115,8 @@ public struct StateRestore {
         }
         let plan = RestorePlan(directory: directory, forms: forms) { backup in
             try key(of: backup)?.identifier()
+        } keyPlace: {
+            try keyPlace()
         }
         report = try plan.find(try path.map { try Backup(at: $0) })
         let draft = try replacement.makeDraft()
@@ -164,7 +166,9 @@ public struct StateRestore {
         let name = "health.db"
         guard let item = items.first(where: { $0.file.name == name }) else { return nil }
         guard let key = try key(of: item.backup) else {
-            throw HealthStoreError.lostKey(path: item.backup.path)
+            throw RestoreError.lostKey(
+                backup: item.backup.name, wanted: item.backup.manifest.key ?? "",
+                place: try keyPlace())
         }
         let present = "\(draft)/present.db"
         let isThere = try item.fault == nil && StateFile.isThere("\(directory)/\(name)")
@@ -183,6 +187,12 @@ public struct StateRestore {
             throw BackupError.file(path: present + suffix, errno: errno)
         }
         return settling
+    }
+
+    /// Where the key is, or is looked for at last.
+    private func keyPlace() throws -> String {
+        let place = try source.find()?.place ?? .file(path: source.path)
+        return place.description
     }
 
     private var source: MasterKeySource {
@@ -225,7 +235,9 @@ public enum RestoreError: Error, Hashable, Sendable {
     /// Other processes use the state directory.
     case inUse(path: String)
     /// The backup is encrypted with another master key; carries the identifiers of both keys.
-    case otherKey(backup: String, wanted: String, present: String)
+    case otherKey(backup: String, wanted: String, present: String, place: String)
+    /// There is no master key; carries the identifier of that of the backup, and where it must be.
+    case lostKey(backup: String, wanted: String, place: String)
     /// A file of the backup was written by a newer version.
     case newer(backup: String, file: String, found: Int, known: Int)
     /// A file of the backup was written before 0.1.0.
@@ -245,9 +257,12 @@ extension RestoreError: CustomStringConvertible {
         case .inUse(let path):
             "`\(path)` is in use by other processes; try again when they have ended, or stop the "
                 + "loop meanwhile"
-        case .otherKey(let backup, let wanted, let present):
+        case .otherKey(let backup, let wanted, let present, let place):
             "the backup `\(backup)` is encrypted with the master key \(wanted), and the present key "
-                + "is \(present); put the older key in its place first"
+                + "is \(present); put the older key into \(place) first"
+        case .lostKey(let backup, let wanted, let place):
+            "the backup `\(backup)` is encrypted with the master key \(wanted), and there is none "
+                + "here; put that key into \(place), or set `CLARITY_JOBS_KEY`"
         case .newer(let backup, let file, let found, let known):
             "`\(file)` of the backup `\(backup)` has version \(found), this program knows \(known); "
                 + "use a newer clarity-jobs"

@@ -6,6 +6,8 @@ import CSodium
 public struct Backup: Sendable {
     /// The name of the manifest file.
     static let manifestName = "manifest"
+    /// The name of the copy of the job file.
+    public static let jobFileName = "jobs.yaml"
 
     public let path: String
     public let manifest: BackupManifest
@@ -46,6 +48,11 @@ public struct Backup: Sendable {
         self.manifest = manifest
     }
 
+    /// The path of the copy of the job file; `nil` without one.
+    public var jobFilePath: String? {
+        manifest.jobFile.map { _ in "\(path)/\(Backup.jobFileName)" }
+    }
+
     /// The name of the backup's folder.
     public var name: String { path.split(separator: "/").last.map(String.init) ?? path }
 
@@ -54,22 +61,24 @@ public struct Backup: Sendable {
     /// - Throws: `BackupError.damaged` if the digest differs.
     public func copy(_ file: BackupManifest.File, to target: String) throws(BackupError) {
         try DurableFile.copy("\(path)/\(file.name)", to: target)
-        try compare(target, with: file)
+        try compare(target, with: file.digest)
     }
 
     /// Checks every file against its recorded digest.
     ///
     /// - Throws: `BackupError.damaged` if a digest differs.
     public func verify() throws(BackupError) {
-        for file in manifest.files { try compare("\(path)/\(file.name)", with: file) }
+        for file in manifest.files { try compare("\(path)/\(file.name)", with: file.digest) }
+        if let digest = manifest.jobFile {
+            try compare("\(path)/\(Backup.jobFileName)", with: digest)
+        }
     }
 
-    private func compare(_ path: String, with file: BackupManifest.File) throws(BackupError) {
-        let facts = try DurableFile.facts(of: path)
-        guard facts.digest == file.digest else {
+    private func compare(_ path: String, with digest: String) throws(BackupError) {
+        let name = path.split(separator: "/").last ?? ""
+        guard try DurableFile.facts(of: path).digest == digest else {
             throw .damaged(
-                path: self.path,
-                problem: "`\(file.name)` is not what was written: its digest differs")
+                path: self.path, problem: "`\(name)` is not what was written: its digest differs")
         }
     }
 }
@@ -150,6 +159,9 @@ public struct BackupManifest: Hashable, Sendable {
     /// The identifier of the master key that decrypts the backup; `nil` without health data.
     public var key: String?
     public var files: [File]
+    /// The SHA-256 digest of the copy of the job file; `nil` without one. It is no file of the state,
+    /// and a restore does not put it in place.
+    public var jobFile: String?
 
     /// The total size of all files.
     public var sizeBytes: Int64 { files.reduce(0) { $0 + $1.sizeBytes } }
@@ -165,6 +177,7 @@ public struct BackupManifest: Hashable, Sendable {
             "program \(program)",
         ]
         if let key { lines.append("key \(key)") }
+        if let jobFile { lines.append("job-file \(jobFile)") }
         for file in files {
             lines.append("file \(file.name) \(file.version) \(file.sizeBytes) \(file.digest)")
         }
@@ -214,6 +227,7 @@ extension BackupManifest {
         self.reason = reason
         self.program = String(program)
         key = facts["key"].map(String.init)
+        jobFile = facts["job-file"].map(String.init)
     }
 }
 

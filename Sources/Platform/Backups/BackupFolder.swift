@@ -71,6 +71,7 @@ public struct BackupFolder: Sendable {
     ///     written.
     ///   - keep: how many backups with the same reason are kept, including this one; at least 1. In
     ///     a folder that the user named, only backups with the same key count.
+    ///   - jobFile: the text of the job file, of which the backup gets a copy.
     ///   - write: writes the files into the given folder, which has mode 0700, and returns their
     ///     names and versions. It need not sync them.
     ///   - beforeCommit: called when everything is on the disk and only the final rename is
@@ -78,7 +79,7 @@ public struct BackupFolder: Sendable {
     /// - Throws: `BackupError`, and what the closures throw; then the backup is removed.
     public func make(
         _ reason: BackupManifest.Reason, at now: Instant, key: String?, sizeBytes: Int64,
-        keep: Int, write: (String) throws -> [(name: String, version: Int)],
+        keep: Int, jobFile: String? = nil, write: (String) throws -> [(name: String, version: Int)],
         beforeCommit: (BackupManifest) throws -> Void = { _ in }
     ) throws -> Backup {
         try prepare()
@@ -101,8 +102,12 @@ public struct BackupFolder: Sendable {
                     .init(
                         name: name, version: version, sizeBytes: facts.bytes, digest: facts.digest))
             }
-            let manifest = BackupManifest(
+            var manifest = BackupManifest(
                 madeAt: now, reason: reason, program: programVersion, key: key, files: files)
+            if let jobFile {
+                try DurableFile.write(jobFile, to: "\(draft)/\(Backup.jobFileName)")
+                manifest.jobFile = SHA256.hex(of: jobFile.utf8)
+            }
             try DurableFile.write(manifest.text, to: "\(draft)/\(Backup.manifestName)")
             try DurableFile.sync(draft)
             try beforeCommit(manifest)

@@ -19,7 +19,10 @@ extension StateBackup.Receipt {
                     ? "it opens with \(keyPlace), which is not in it and wraps the account's key "
                         + "\(key), which is"
                     : "it opens with the master key \(key) alone, which is not in it; that key is now "
-                        + "in \(keyPlace)")
+                        + "in \(keyPlace), where a restore wants it")
+        }
+        if let path = backup.jobFilePath {
+            lines.append("the job file is in it too, as \(path); no file that it names is")
         }
         return lines.map(\.forReport)
     }
@@ -43,6 +46,7 @@ extension Backup: Reported {
             Column("key", "name of the master key that opens it") { $0.manifest.key },
             Column("size_bytes", "size of all files") { $0.manifest.sizeBytes },
             Column("files", "the files") { $0.manifest.files.map(File.init) },
+            Column("job_file", "path of the copy of the job file") { $0.jobFilePath },
         ], omitsNulls: true)
 
     private struct File: Reported {
@@ -117,7 +121,9 @@ public struct BackupList {
 
 extension StateRestore.Report {
     /// Lines for people.
-    public func lines(isDryRun: Bool) -> [String] {
+    ///
+    /// - Parameter hasBackend: whether there is a backend to log in to.
+    public func lines(isDryRun: Bool, hasBackend: Bool) -> [String] {
         if isResumed { return resumedLines(isDryRun).map(\.forReport) }
         var lines = passedOver
         for item in items {
@@ -134,7 +140,7 @@ extension StateRestore.Report {
             health.keepsLog
                 ? "the audit log goes on where it ended"
                 : "the audit log's entries since then are lost, and it says so")
-        if !health.keepsSession {
+        if !health.keepsSession, hasBackend {
             lines.append(
                 "the login is the backup's: if the backend does not take it any more, run "
                     + "`clarity-jobs auth login`")

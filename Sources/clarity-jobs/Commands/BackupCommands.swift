@@ -4,6 +4,7 @@ import Reports
 import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
+import SwiftOverlayShims
 import BackendContract
 import HealthModel
 
@@ -46,7 +47,8 @@ struct BackupCommand {
         _ = try composition.history(file)
         let state = try composition.ownBackups(file)
         let backup = StateBackup(
-            stateDirectory: state, environment: try composition.keyEnvironment(file),
+            stateDirectory: state, jobFile: try jobFileText(),
+            environment: try composition.keyEnvironment(file),
             forms: try composition.stateForms(), actor: AuditActor(program: "backup"),
             clock: SystemClock())
         let receipt = try usingBackups { try backup.make(in: folder, keep: keep) }
@@ -56,6 +58,19 @@ struct BackupCommand {
         }
         composition.console.results(receipt.lines, receipt)
         return .done
+    }
+
+    /// Returns the text of the job file; `nil` if it is a pipe, which was read already.
+    private func jobFileText() throws(CommandFailure) -> String? {
+        let path = composition.foundJobFilePath
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        do throws(JobFileFaults) {
+            let bytes = try composition.jobFileReader.bytes(of: path)
+            return String(decoding: bytes, as: UTF8.self)
+        } catch {
+            throw composition.failure(error)
+        }
     }
 
     func list() throws(CommandFailure) -> ExitStatus {
@@ -96,7 +111,7 @@ struct RestoreCommand {
             throw CommandFailure(
                 .usage, "`restore` wants one backup at most, got \(arguments.operands.count)")
         }
-        let file = try composition.jobFile()
+        let file = try jobFile(arguments.operands.first)
         try composition.requireFiles(
             file,
             help: "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE`, and give "
@@ -128,9 +143,28 @@ struct RestoreCommand {
         let isDryRun = arguments.has("dry-run")
         let report = try usingBackups { try restore.run(backup, isDryRun: isDryRun) }
         composition.console.results(
-            report.lines(isDryRun: isDryRun),
+            report.lines(isDryRun: isDryRun, hasBackend: backend != nil),
             RestoreResult(report, isDryRun: isDryRun))
         if report.untaken != nil { return .deferred }
         return report.lost.isEmpty ? .done : .disk
+    }
+
+    /// Returns the job file. Where there is none, as on a new machine, the help is the command that
+    /// takes the copy of the backup.
+    private func jobFile(_ backup: String?) throws(CommandFailure) -> JobFile {
+        do throws(CommandFailure) {
+            return try composition.jobFile()
+        } catch {
+            let copy = backup.map { composition.absolute("\($0)/\(Backup.jobFileName)") }
+            guard error.status == .missingInput, let copy, access(copy, R_OK) == 0 else {
+                throw error
+            }
+            var failure = error
+            let target = composition.setUpJobFilePath
+            failure.lines.append(
+                "help: take that of the backup: install -D -m 600 \(shellQuoted(copy)) "
+                    + shellQuoted(target))
+            throw failure
+        }
     }
 }

@@ -46,17 +46,19 @@ struct BackupProgramTests {
 
         #expect(made.status == 0 && made.errors == "")
         let lines = made.output.split(separator: "\n")
-        #expect(lines.count == 2 && lines[0].hasPrefix("backed up history.db and health.db, "))
+        #expect(lines.count == 3 && lines[0].hasPrefix("backed up history.db and health.db, "))
         let words =
-            #/it opens with the master key [0-9a-f]{16} alone, which is not in it; that key is now in the file `.*/state/keys/master.key`/#
-        #expect(lines.last?.wholeMatch(of: words) != nil, "\(made.output)")
+            #/it opens with the master key [0-9a-f]{16} alone, which is not in it; that key is now in the file `.*/state/keys/master.key`, where a restore wants it/#
+        #expect(lines[1].wholeMatch(of: words) != nil, "\(made.output)")
+        let jobFile = "the job file is in it too, as \(made.backupPath)/jobs.yaml; no file that it"
+        #expect(lines[2] == "\(jobFile) names is", "\(made.output)")
         let one = try #require(listed.first)
         #expect(listed.count == 1 && one["reason"] == .string("asked"))
         let path = try #require(made.output.firstRange(of: "/state/backups/")).lowerBound
         #expect(made.output[path...].hasPrefix("/state/backups/2"))
         let names = try backups(playground)
         #expect(names.filter { $0.hasSuffix("master.key") } == [])
-        #expect(names.count == 4, "\(names)")
+        #expect(names.count == 5, "\(names)")
         for name in names {
             var status = stat()
             lstat("\(playground.folder.path)/\(name)", &status)
@@ -65,6 +67,79 @@ struct BackupProgramTests {
         }
         #expect(log.output.contains("backed up"), "\(log.output)")
         #expect(proof.status == 0)
+    }
+
+    /// Each remedy that the program names is taken as it stands.
+    @Test func `the messages of a restore on a new machine lead to the records`() async throws {
+        let old = try await ArchiveOnlyProgramTests.Home()
+        let new = try await ArchiveOnlyProgramTests.Home()
+        try old.playground.writeExport(heartRates: 30)
+        let setUp = try await old.run(
+            "init", "--archive-only", "\(old.folder)/export.xml", "--start", "none")
+        let made = try await old.run("backup", "\(old.folder)/nas")
+        let backup = made.backupPath
+        // In a folder without a job file, and without a variable that names one.
+        func onNewMachine(_ line: String) async throws -> ProgramResult {
+            try await ChildProgram.run(
+                "/bin/sh", ["-c", "cd \(new.folder) && \(line)"],
+                environment: ["HOME": new.folder, "PATH": "\(ChildProgram.folder):/usr/bin:/bin"])
+        }
+        let restore = "clarity-jobs restore \(backup)"
+
+        let withoutJobFile = try await onNewMachine(restore)
+        let help = try #require(
+            withoutJobFile.errorLines.last?.firstMatch(of: /take that of the backup: (.*)/),
+            "\(withoutJobFile.errors)")
+        let taken = try await onNewMachine(String(help.1))
+        let withoutKey = try await onNewMachine(restore)
+        let place = try #require(
+            withoutKey.errors.firstMatch(of: /put that key into the file `([^`]*)`/),
+            "\(withoutKey.errors)")
+        let key = try await onNewMachine(
+            "install -D -m 600 \(old.state)/keys/master.key \(place.1)")
+        let restored = try await onNewMachine(restore)
+        let records = try await onNewMachine("clarity-jobs records")
+
+        #expect(setUp.status == 0 && made.status == 0, "\(setUp.errors)\(made.errors)")
+        #expect(withoutJobFile.status == 66 && withoutKey.status == 78)
+        #expect(taken.status == 0 && key.status == 0, "\(taken.errors)\(key.errors)")
+        #expect(
+            try TemporaryFolder.read(new.jobFile) == TemporaryFolder.read(old.jobFile))
+        #expect(restored.status == 0, "\(restored.errors)")
+        #expect(!restored.output.contains("auth login"), "\(restored.output)")
+        #expect(records.output.contains("30"), "\(records.output)\(records.errors)")
+    }
+
+    @Test func `a restore with another key names the place of the right one`() async throws {
+        let playground = try await filled()
+        let made = try await playground.run("backup", "\(playground.folder.path)/nas")
+        let other = try await ArchiveOnlyProgramTests.Home()
+        try other.playground.writeExport(heartRates: 3)
+        _ = try await other.run(
+            "init", "--archive-only", "\(other.folder)/export.xml", "--start", "none")
+
+        let restored = try await other.run("restore", made.backupPath)
+
+        #expect(restored.status == 78, "\(restored.output)")
+        #expect(
+            restored.errors.contains(
+                "put the older key into the file `\(other.state)/keys/master.key` first"),
+            "\(restored.errors)")
+    }
+
+    @Test func `a changed copy of the job file is damage`() async throws {
+        let playground = try await filled()
+        let made = try await playground.run("backup")
+        let copy = "\(made.backupPath)/jobs.yaml"
+        let isSame =
+            try TemporaryFolder.read(copy) == TemporaryFolder.read(playground.jobFilePath)
+        truncate(copy, 10)
+
+        let restored = try await playground.run("restore", made.backupPath)
+
+        #expect(isSame)
+        #expect(restored.status == 74, "\(restored.output)")
+        #expect(restored.errors.contains("`jobs.yaml` is not what was written"), "\(restored)")
     }
 
     @Test func `a backup during a loop contains everything that was committed`() async throws {
@@ -182,5 +257,12 @@ struct BackupProgramTests {
                 path: "\(playground.statePath)/\(name).db", access: .readWrite)
             #expect(try file.first("PRAGMA user_version") { $0.integer(0) } == version)
         }
+    }
+}
+
+extension ProgramResult {
+    /// The folder that a `backup` says it has made.
+    fileprivate var backupPath: String {
+        outputLines.first?.firstMatch(of: /bytes, to (.*)/).map { String($0.1) } ?? ""
     }
 }

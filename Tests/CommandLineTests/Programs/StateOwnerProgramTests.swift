@@ -197,7 +197,7 @@ struct StateOwnerProgramTests {
         let other = try await program(of: "65534", ["status"], home: "/", in: folder).finish()
 
         #expect(result.status == 0, "\(result.errors)")
-        #expect(result.errorLines.contains("wrote /etc/clarity-jobs/jobs.yaml"))
+        #expect(result.errorLines.contains("2 of 4: wrote /etc/clarity-jobs/jobs.yaml"))
         #expect(
             result.errorLines.contains(
                 "start the service: sudo systemctl start clarity-jobs"),
