@@ -28,15 +28,20 @@ public struct Outbox: Sendable {
     /// time grows with that number alone.
     public func backlog() throws(HealthStoreError) -> OutboxCounts {
         try store.snapshot { connection in
-            OutboxCounts(
-                try stateCounts(
-                    connection,
-                    ofAlone: "state = 'queued' OR state = 'rejected' OR state = 'setAside'",
-                    inBatches: """
-                        batch_id IN (SELECT id FROM batches WHERE state = 'sending'
-                            OR state = 'accepted' OR state = 'unconfirmed')
-                            AND outbox.state = 'batched'
-                        """))
+            var counts = try stateCounts(
+                connection,
+                ofAlone: "state = 'queued' OR state = 'rejected' OR state = 'setAside'",
+                inBatches: """
+                    batch_id IN (SELECT id FROM batches WHERE state = 'sending'
+                        OR state = 'accepted' OR state = 'unconfirmed')
+                        AND outbox.state = 'batched'
+                    """)
+            // What was read before there was a backend: the first upload puts it into the queue.
+            for totals in try PackedSamples(cipher: cipher, connection: connection).totals().values
+            {
+                counts[OutboxState.queued.rawValue, default: 0] += totals.kept
+            }
+            return OutboxCounts(counts)
         }
     }
 

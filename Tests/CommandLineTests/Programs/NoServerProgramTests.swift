@@ -427,6 +427,24 @@ struct NoServerProgramTests {
         #expect(try await playground.run("audit").status == 0)
     }
 
+    @Test func `status counts every sample that waits for a server that was just added`()
+        async throws
+    {
+        let playground = try await playground(sandboxOptions: [])
+        try playground.writeExport(heartRates: 1500)
+        try playground.folder.write("spool/a.ndjson", sample(0) + sample(1))
+        _ = try await playground.run("run", "--due")
+        let rows = try playground.outboxRows().count
+
+        try await addServer(playground)
+        let status = try await playground.json(status: 1, "status")
+        let all = try await playground.json("outbox")
+
+        #expect(rows < 1502, "the others are packed")
+        #expect(status["outbox"]["waiting"] == .number(1502), "\(status["outbox"])")
+        #expect(all["outbox"]["waiting"] == .number(1502), "\(all)")
+    }
+
     @Test func `after a logout that removed everything, an archive without a server begins anew`()
         async throws
     {
