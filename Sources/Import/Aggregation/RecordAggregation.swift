@@ -154,6 +154,7 @@ struct AggregationRules: Sendable {
 enum RecordRefusal: String, Error {
     case noJSON = "no JSON"
     case noPoint = "no object"
+    case tooLarge = "larger than 32 MiB"
     case noType = "no type"
     case noDate = "no date"
     case badDate = "bad date"

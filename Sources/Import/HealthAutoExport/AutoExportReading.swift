@@ -7,8 +7,9 @@ struct AutoExportReading {
     /// The most names of sections, metrics or sources that are distinguished.
     private static let mostNames = 512
     static let otherNames = "(other types)"
-    /// The most bytes of an element without a field; a workout with its route has some 100 KiB.
-    private static let largestElement = 8 << 20
+    /// The most bytes of an element without a field: half of a file. A workout of a day with a place
+    /// and a heart rate for each second has some 30 MB.
+    private static let largestElement = 32 << 20
     /// The number of points between two calls of `progress`.
     private static let stride: Int64 = 1024
 
@@ -91,15 +92,14 @@ struct AutoExportReading {
     private mutating func sections(_ each: SampleHandler) throws {
         try cursor.enter("{")
         while let section = try cursor.nextName() {
-            guard cursor.next == UInt8(ascii: "[") else {
-                try cursor.skip()
-                continue
-            }
-            if section == "metrics" {
+            switch cursor.next {
+            case UInt8(ascii: "[") where section == "metrics":
                 try cursor.enter("[")
                 while try cursor.nextElement() { try metric(each) }
-            } else {
-                try countElements(as: section)
+            case UInt8(ascii: "["): try countElements(as: section)
+            // A section with a single element.
+            case UInt8(ascii: "{"): try countElement(as: section)
+            default: try cursor.skip()
             }
         }
     }
@@ -239,22 +239,24 @@ struct AutoExportReading {
         as name: String, unit: String? = nil
     ) throws(JSONFault) {
         try cursor.enter("[")
-        while try cursor.nextElement() {
-            let piece = try cursor.piece(atMost: AutoExportReading.largestElement)
-            report.recordsRead += 1
-            guard case .success(let element) = piece, case .object = element else {
-                count(.noPoint)
-                continue
-            }
-            guard let interval = AutoExportPoint.interval(of: element, zone) else {
-                count(.noDate)
-                continue
-            }
-            keep(element, name, unit, interval)
-            report.unmapped.add(
-                to: name.isPlainName() ? name : AutoExportReading.otherNames,
-                atMost: AutoExportReading.mostNames, else: AutoExportReading.otherNames)
+        while try cursor.nextElement() { try countElement(as: name, unit: unit) }
+    }
+
+    private mutating func countElement(as name: String, unit: String? = nil) throws(JSONFault) {
+        let start = cursor.position
+        let piece = try cursor.piece(atMost: AutoExportReading.largestElement)
+        report.recordsRead += 1
+        guard case .success(let element) = piece, case .object = element else {
+            let isLarge = cursor.position - start > AutoExportReading.largestElement
+            return count(isLarge ? .tooLarge : .noPoint)
         }
+        guard let interval = AutoExportPoint.interval(of: element, zone) else {
+            return count(.noDate)
+        }
+        keep(element, name, unit, interval)
+        report.unmapped.add(
+            to: name.isPlainName() ? name : AutoExportReading.otherNames,
+            atMost: AutoExportReading.mostNames, else: AutoExportReading.otherNames)
     }
 
     private mutating func count(_ refusal: RecordRefusal) {

@@ -98,7 +98,7 @@ extension HealthAutoExport: SampleSource {
     var place: SourcePlace { SourcePlace(path, links) }
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 5 \(programVersion) \(rules.text)" }
+    var reader: String { "health-auto-export 6 \(programVersion) \(rules.text)" }
 
     func asking(_ outbox: Outbox) -> any SampleSource {
         var source = self

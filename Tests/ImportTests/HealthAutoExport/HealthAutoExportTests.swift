@@ -252,7 +252,7 @@ import Testing
             found.report.unmapped == [
                 "workouts": 1, "stateOfMind": 1, "cycling_distance": 1, "(other types)": 1,
             ])
-        #expect(found.report.refused == ["no object": 1, "no date": 2])
+        #expect(found.report.refused == ["no object": 1, "no date": 3])
         #expect(
             try found.report.records?.lines() == [
                 "(other types) -|-|-||Alice's own| 1707258600 1707258600 - 0 none "
@@ -263,6 +263,21 @@ import Testing
                 "workouts -|-|-|-|-| 1707258600 1707258660 - 0 none "
                     + #"{name|Run|start|\#(time)|end|1707258660|route|[{"lat":1}]|}"#,
             ])
+    }
+
+    @Test(arguments: [(9, nil), (33, "larger than 32 MiB")] as [(Int, String?)])
+    func `a long workout is kept, and one of more than half a file is refused as that`(
+        mebibytes: Int, refusal: String?
+    ) throws {
+        let point = #"{"latitude":52.5,"longitude":13.4,"timestamp":"2024-02-06 14:30:00 -0800"}"#
+        let count = (mebibytes << 20) / (point.utf8.count + 1)
+        let route = Array(repeating: point, count: count).joined(separator: ",")
+        let found = try read(
+            #"{"data":{"workouts":[{"name":"Run","start":1707258600,"route":[\#(route)]}]}}"#)
+
+        #expect(found.report.refused == (refusal.map { [$0: 1] } ?? [:]))
+        #expect(found.report.records?.count == (refusal == nil ? 1 : 0))
+        #expect(found.report.recordsRead == 1 && found.report.unexplained == 0)
     }
 
     @Test(
