@@ -3,8 +3,8 @@ import ClarityScheduler
 import JSON
 
 /// Makes one record for the archive of each workout, correlation, summary of a day, hearing test,
-/// prescription and clinical record, and of each element that nobody knows, with everything inside
-/// it.
+/// prescription and clinical record, of the facts about the person, and of each element that nobody
+/// knows, with everything inside it.
 ///
 /// What every record has stands in columns. The other attributes and the metadata are its metadata,
 /// and so are the elements inside it: a list of JSON objects for each name, such as `WorkoutEvent`.
@@ -88,6 +88,8 @@ struct ElementArchiving {
     private var open: [Open] = []
     /// The outermost one's columns.
     private var columns: Columns?
+    /// The language and region of the phone, as the root has it.
+    private var locale: [UInt8]?
     /// Elements that are not kept, because they have no date, are too long or are too many inside
     /// another one, by name.
     private(set) var refused: [String: Int64] = [:]
@@ -97,18 +99,32 @@ struct ElementArchiving {
     var isOpen: Bool { !open.isEmpty }
 
     /// Begins an element inside the open ones, or one of those that become a record.
-    mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
+    ///
+    /// - Parameter exportedAt: when the export was made, which is the time of the person's own facts
+    ///   and of an unknown element without a date.
+    mutating func begin(
+        _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList,
+        exportedAt: HealthKitDate?
+    ) {
+        if element == .root {
+            locale =
+                locale ?? attributes.value(of: "locale", in: bytes).map { Array(bytes.slice($0)) }
+        }
         guard isOpen || element.isArchived, open.count < ElementArchiving.deepest else { return }
         let name =
             element == .other
             ? ExportElement.printable(attributes.elementName(in: bytes)) : "\(element.name)"
         var begun = Open(element, name)
-        let columns = isOpen ? self.columns : Columns(element, name, bytes, attributes)
+        let columns =
+            isOpen ? self.columns : Columns(element, name, bytes, attributes, exportedAt)
         for (name, value) in attributes.attributes {
             let name = Reference.text(bytes.slice(name))
             if isOpen || columns?.names.contains(name) != true {
                 begun.addAttribute(name, bytes.slice(value))
             }
+        }
+        if element == .me, !isOpen {
+            locale?.withUnsafeBufferPointer { begun.addAttribute("locale", $0) }
         }
         self.columns = columns
         open.append(begun)
@@ -170,7 +186,7 @@ struct ElementArchiving {
         refused.add(to: name, atMost: limit, else: "\(ExportElement.other.name)")
     }
 
-    private static func member(_ name: String, _ value: Bytes) -> JSON.Member {
+    static func member(_ name: String, _ value: Bytes) -> JSON.Member {
         let isDate = name == "date" || name.hasSuffix("Date")
         if isDate, let date = Reference.decoded(value, HealthKitDate.init) {
             let instant = Instant(secondsSince1970: date.seconds)
@@ -210,7 +226,8 @@ private struct Columns {
 
     /// Returns `nil` without a date.
     init?(
-        _ element: ExportElement, _ name: String, _ bytes: Bytes, _ attributes: AttributeList
+        _ element: ExportElement, _ name: String, _ bytes: Bytes, _ attributes: AttributeList,
+        _ exportedAt: HealthKitDate?
     ) {
         func value(_ name: StaticString) -> Bytes? {
             attributes.value(of: name, in: bytes).map { bytes.slice($0) }
@@ -238,8 +255,11 @@ private struct Columns {
         case .workout:
             start = date("startDate")
             what = "workoutActivityType"
+        case .me: start = exportedAt
         case .other:
-            start = date("startDate") ?? date("date") ?? date("scheduledDate") ?? day("date")
+            start =
+                date("startDate") ?? date("date") ?? date("scheduledDate") ?? day("date")
+                ?? exportedAt
         default:
             start = date("startDate")
             if let name = text("type") {
@@ -272,7 +292,7 @@ extension ExportElement {
     fileprivate var isArchived: Bool {
         switch self {
         case .correlation, .workout, .activitySummary, .clinicalRecord, .audiogram,
-            .visionPrescription, .other:
+            .visionPrescription, .me, .other:
             true
         default: false
         }

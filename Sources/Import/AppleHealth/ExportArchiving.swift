@@ -8,13 +8,13 @@ import ClarityScheduler
 struct ExportArchiving: ExportHandler {
     private var records: RecordArchiving
     private var elements = ElementArchiving()
-    private var exportDate: Int64?
+    private var exportDate: HealthKitDate?
 
     init(_ collector: ArchiveCollector) { records = RecordArchiving(collector) }
 
     /// Notes when the export was made; the first date counts.
     mutating func exportDate(_ value: Bytes) {
-        exportDate = exportDate ?? Reference.decoded(value, HealthKitDate.seconds)
+        exportDate = exportDate ?? Reference.decoded(value, HealthKitDate.init)
     }
 
     mutating func record(
@@ -44,6 +44,10 @@ struct ExportArchiving: ExportHandler {
         records.add(bytes, rate: rate, time: time)
     }
 
+    mutating func unknownPart(_ bytes: Bytes, _ attributes: AttributeList) {
+        records.add(unknownPart: bytes, attributes)
+    }
+
     mutating func endRecord(_ each: SampleHandler) { records.end() }
 
     mutating func refuse(_ refusal: RecordRefusal) { records.noteRefused() }
@@ -57,7 +61,7 @@ struct ExportArchiving: ExportHandler {
     mutating func closeCorrelation() {}
 
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
-        elements.begin(element, bytes, attributes)
+        elements.begin(element, bytes, attributes, exportedAt: exportDate)
     }
 
     mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
@@ -89,7 +93,7 @@ struct ExportArchiving: ExportHandler {
 
     mutating func finish(isWhole: Bool, _ each: SampleHandler) {
         records.end()
-        records.note(exportDate ?? .min)
+        records.note(exportDate?.seconds ?? .min)
         records.note(elements.refused.values.reduce(0, +))
     }
 

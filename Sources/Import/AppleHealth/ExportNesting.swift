@@ -100,7 +100,7 @@ struct ExportNesting<Handler: ExportHandler> {
         _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList, isEmptyElement: Bool
     ) {
         // Nothing but metadata and beats is known inside a record.
-        if element == .other, inRecord { return }
+        if element == .other, inRecord { return handler.unknownPart(bytes, attributes) }
         handler.begin(element, bytes, attributes)
         if isEmptyElement { handler.end(element) }
         switch element {

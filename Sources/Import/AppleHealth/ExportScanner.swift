@@ -347,6 +347,9 @@ protocol ExportHandler {
     /// of the phone's language, which is empty if there is none.
     mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange)
 
+    /// Receives an element inside the open record of the top level that nobody knows.
+    mutating func unknownPart(_ bytes: Bytes, _ attributes: AttributeList)
+
     /// Begins an element that is neither a record nor part of one.
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList)
 

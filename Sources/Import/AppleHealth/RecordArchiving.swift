@@ -1,5 +1,6 @@
 import HealthStore
 import ClarityScheduler
+import JSON
 
 /// Keeps the records of an export for the archive, with everything that the text says of each.
 struct RecordArchiving {
@@ -61,12 +62,38 @@ struct RecordArchiving {
         guard let span else { return refuse(.badDate) }
         let (record, type) = record(bytes, fields, span)
         let isKnown = collector.isKnown(record.start, type: type)
-        if isOpen {
+        if isOpen || fields.hasUnknown {
             open = (record, type)
+            if fields.hasUnknown { addUnknownAttributes(bytes, fields) }
+            if !isOpen { end() }
         } else {
             keep(record, type: type)
         }
         return isKnown ? .known : .kept
+    }
+
+    /// Adds the attributes of a tag that no record is known to have to the open record's metadata.
+    private mutating func addUnknownAttributes(_ bytes: Bytes, _ fields: RecordFields) {
+        var lexer = TagLexer<AttributeList>()
+        _ = lexer.lex(bytes, from: fields.tagStart)
+        for (name, value) in lexer.attributes.attributes {
+            let isKnown = RecordFields.Field.allCases.contains {
+                bytes.matches($0.name, name.start, name.end)
+            }
+            if !isKnown { add(bytes, key: name, value: value) }
+        }
+    }
+
+    /// Adds an element inside the open record that nobody knows to its metadata: its attributes, as
+    /// an object of JSON under its name.
+    mutating func add(unknownPart bytes: Bytes, _ attributes: AttributeList) {
+        guard open != nil, openMetadata.count < RecordArchiving.longestMetadata else { return }
+        let members = attributes.attributes.map { name, value in
+            ElementArchiving.member(Reference.text(bytes.slice(name)), bytes.slice(value))
+        }
+        openMetadata += ExportElement.printable(attributes.elementName(in: bytes)).utf8 + [0]
+        // Like all metadata it is decoded when the record ends.
+        openMetadata += JSON.object(members).line.replacing("&", with: "&amp;").utf8 + [0]
     }
 
     private mutating func refuse(_ refusal: RecordRefusal) -> Outcome {

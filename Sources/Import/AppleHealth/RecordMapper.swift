@@ -132,6 +132,10 @@ struct RecordMapper: ExportHandler {
         archiving.beat(bytes, rate: rate, time: time)
     }
 
+    mutating func unknownPart(_ bytes: Bytes, _ attributes: AttributeList) {
+        archiving.unknownPart(bytes, attributes)
+    }
+
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
         archiving.begin(element, bytes, attributes)
     }

@@ -53,6 +53,9 @@ struct RecordFields: TagAttributes {
         }
     }
 
+    /// The bit of an attribute that no record is known to have.
+    private static let unknown: UInt16 = 0x8000
+
     private var seen: UInt16 = 0
     /// The byte after the element's name, where its attributes begin.
     let tagStart: Int
@@ -78,6 +81,10 @@ struct RecordFields: TagAttributes {
     @inline(__always)
     var hasValue: Bool { seen & (Field.value.rawValue | Field.average.rawValue) != 0 }
 
+    /// Whether there is an attribute that no record is known to have.
+    @inline(__always)
+    var hasUnknown: Bool { seen & RecordFields.unknown != 0 }
+
     /// Whether there is a source, under the name of any version.
     @inline(__always)
     var hasSource: Bool { seen & (Field.source.rawValue | Field.formerSource.rawValue) != 0 }
@@ -86,7 +93,10 @@ struct RecordFields: TagAttributes {
     mutating func keep(
         _ bytes: Bytes, _ field: Field?, name: ByteRange, value range: ByteRange
     ) -> Bool {
-        guard let field else { return true }
+        guard let field else {
+            seen |= RecordFields.unknown
+            return true
+        }
         guard !has(field) else { return false }
         seen |= field.rawValue
         switch field {

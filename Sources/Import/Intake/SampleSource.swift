@@ -85,7 +85,7 @@ extension SampleSource {
 extension AppleHealthExport: SampleSource {
     var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 7 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 8 \(programVersion) \(rules.text)" }
 
     func noting(_ known: KnownMonths) -> any SampleSource {
         var source = self

@@ -79,9 +79,9 @@ import Testing
         bench.writeExport(0..<3)
         try bench.logIn()
         let path = bench.exportPath
-        // The sixth reader took nights of unknown stages for whole ones.
+        // The seventh reader left the files beside the text of an export.
         for (reader, version, read) in [
-            (7, programVersion, Int64(0)), (6, programVersion, 3), (7, "0.0.9", 3),
+            (8, programVersion, Int64(0)), (7, programVersion, 3), (8, "0.0.9", 3),
         ] {
             let stamp = SourceStamp(
                 path: path,

@@ -180,6 +180,55 @@ struct ElementArchivingTests {
         #expect(try tag("-0400", "08") == tag("-0500", "07"))
     }
 
+    @Test func `the facts about the person are a record of the time of the export`() throws {
+        let me = #"<Me HKCharacteristicTypeIdentifierBloodType="HKBloodTypeAPositive"/>"#
+        let found = try lines(#"<ExportDate value="2026-01-31 08:30:00 +0130"/>"# + me)
+        let undated = try reading(body: me).report
+
+        #expect(
+            found == [
+                "Me -|-|-|-|-| 1769842800 1769842800 - 90 none "
+                    + "{HKCharacteristicTypeIdentifierBloodType|HKBloodTypeAPositive|"
+                    + "locale|en_US|}"
+            ])
+        #expect(undated.elementsRefused == ["Me": 1])
+    }
+
+    @Test func `an unknown element without a date is of the time of the export`() throws {
+        let found = try reading(
+            body: #"<ExportDate value="2026-01-31 08:30:00 +0130"/>"#
+                + #"<Medication name="Ibuprofen"/>"#
+        ).report
+
+        #expect(found.unmapped == ["Medication": 1] && found.refused == [:])
+        #expect(
+            try found.records?.lines() == [
+                "Medication -|-|-|-|-| 1769842800 1769842800 - 90 none {name|Ibuprofen|}"
+            ])
+    }
+
+    @Test func `what nobody knows in a record is kept with its metadata`() throws {
+        let found = try lines(
+            #"""
+            <Record type="T" sourceName="s" mood="&quot;fair&quot;" \#(dates) value="1"/>
+            <Record type="T" sourceName="s" \#(dates) value="2">
+              <MetadataEntry key="k" value="v"/>
+              <Accuracy unit="a &amp; b" sinceDate="2026-01-31 08:30:00 +0130"/>
+              <Accuracy unit="c"/>
+            </Record>
+            <Record type="T" sourceName="s" \#(dates) value="3"/>
+            """#)
+
+        #expect(
+            Set(found) == [
+                "T s|-|-|-|-| \(times) 1 {mood|\"fair\"|}",
+                "T s|-|-|-|-| \(times) 2 {k|v|"
+                    + #"Accuracy|{"unit":"a & b","sinceDate":"2026-01-31T07:00:00Z"}|"#
+                    + #"Accuracy|{"unit":"c"}|}"#,
+                "T s|-|-|-|-| \(times) 3",
+            ])
+    }
+
     // The times of beats are those of a clock on the wall, in the phone's language and zone.
     @Test(arguments: [
         ["9:30:01.10 AM", "9:30:01.95 AM", "9:29:59.50 AM", "9:45:02.00 AM"],

@@ -46,6 +46,8 @@ struct ScannedText: Equatable {
 
         mutating func beat(_ bytes: Bytes, rate: ByteRange, time: ByteRange) {}
 
+        mutating func unknownPart(_ bytes: Bytes, _ attributes: AttributeList) {}
+
         mutating func begin(
             _ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList
         ) {}

@@ -45,6 +45,10 @@ struct DigestHandler: ExportHandler {
         digest.add("t", bytes.slice(time))
     }
 
+    mutating func unknownPart(_ bytes: Bytes, _ attributes: AttributeList) {
+        begin(.other, bytes, attributes)
+    }
+
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
         for (name, value) in attributes.attributes {
             digest.add("a", bytes.slice(name))
