@@ -66,10 +66,12 @@ public struct SourceReport: Hashable, Sendable {
     /// have, 64 plain ones are told apart; all others are counted as `(other elements)`.
     public var elements: [String: Int64] = [:]
     /// The workouts and other elements that the archive cannot keep, because they have no date or
-    /// more than 1 MiB of text, by name; also routes that cannot be read and points without a place
-    /// or time.
+    /// more than 1 MiB of text, by name; also files beside the text that cannot be kept, and points of
+    /// routes without a place or time.
     public var elementsRefused: [String: Int64] = [:]
-    /// The files beside the text in its archive or folder, of which only routes are read, by sort:
+    /// Why files beside the text are not kept, by their names; the first 100 are named.
+    public var filesRefused: [String: String] = [:]
+    /// The files beside the text in its archive or folder, by sort:
     /// `electrocardiograms`, `workout routes`, `clinical records`, `clinical documents`, `others`.
     public var attachments: [String: Int64] = [:]
     /// The position and reason of an early end; `nil` for a complete source. Everything read before

@@ -191,6 +191,7 @@ struct SourceImport {
             ("refused", pending.refused),
             ("days, nights, sums and workouts refused", pending.madeRefused),
             ("read in spite of", pending.malformations),
+            ("not kept", pending.elementsRefused),
         ] where !entries.isEmpty {
             for line in listed(entries) { context.note("`\(pending.name)`: \(title) \(line)") }
         }
@@ -236,6 +237,7 @@ private struct SourceNotes {
     private(set) var refused: [String: Int64] = [:]
     private(set) var madeRefused: [String: Int64] = [:]
     private(set) var malformations: [String: Int64] = [:]
+    private(set) var elementsRefused: [String: Int64] = [:]
     private(set) var unexplained: Int64 = 0
     private(set) var pruned: Int64 = 0
     /// A sentence for each damaged month of the archive.
@@ -253,6 +255,7 @@ private struct SourceNotes {
         SourceNotes.add(report.refused, to: &refused)
         SourceNotes.add(result.madeRefused, to: &madeRefused)
         SourceNotes.add(report.malformations, to: &malformations)
+        SourceNotes.add(report.elementsRefused, to: &elementsRefused)
         unexplained += report.unexplained
         pruned += report.archived.pruned
         damage += report.archived.damaged.filter { !damage.contains($0) }

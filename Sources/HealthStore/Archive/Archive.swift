@@ -17,6 +17,9 @@ public struct Archive: Sendable {
     private static let mostParts = 8
     /// Records are few beside this many times as many.
     private static let smallShare = 8
+    /// The most bytes of text in a segment: a quarter of what can be read again. A month of
+    /// documents may have more, which makes several segments.
+    private static let mostText = 1 << 26
 
     private struct Tools {
         let compressor: Compressor
@@ -153,7 +156,8 @@ public struct Archive: Sendable {
         let isDue =
             stored.count >= Archive.mostParts
             || new.records.count * Archive.smallShare >= all.records.count
-        let isWhole = isDue && !isDamaged
+        let isWhole =
+            isDue && !isDamaged && all.texts.size + new.texts.size <= Archive.mostText
         all.add(new)
         all.sort()
         if isWhole {
@@ -161,9 +165,11 @@ public struct Archive: Sendable {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
             }
         }
-        let last = try stored.last?.generation ?? prunedGeneration(month, connection)
-        let generation = last + 1
-        try write(isWhole ? all : new, month, generation: generation, tools.compressor, connection)
+        var generation = try stored.last?.generation ?? prunedGeneration(month, connection)
+        for part in (isWhole ? all : new).parts(ofText: Archive.mostText) {
+            generation += 1
+            try write(part, month, generation: generation, tools.compressor, connection)
+        }
         // Sums without the records of a damaged segment would pass for those of all.
         if let zone, !isDamaged {
             try writeSums(

@@ -91,6 +91,31 @@ public struct Segment: Sendable {
         if records.isEmpty { self = other } else { add(other.records, textsIn: other.texts) }
     }
 
+    /// Returns the segment or, if it has more text than that, segments of its records in their
+    /// order, each with at most so many bytes of text or one record.
+    func parts(ofText most: Int) -> [Segment] {
+        guard texts.size > most else { return [self] }
+        var parts: [Segment] = []
+        var (from, size) = (0, 0)
+        for (index, record) in records.enumerated() {
+            var added = texts[record.origin].count
+            if case .text(let value) = record.value { added += texts[value].count }
+            if let metadata = record.metadata { added += texts[metadata].count }
+            if size + added > most, index > from {
+                parts.append(part(from..<index))
+                (from, size) = (index, 0)
+            }
+            size += added
+        }
+        return parts + [part(from..<records.count)]
+    }
+
+    private func part(_ range: Range<Int>) -> Segment {
+        var part = Segment()
+        part.add(records[range], textsIn: texts)
+        return part
+    }
+
     /// Puts the records in the order of time, which compresses best.
     mutating func sort() {
         func isBefore(_ one: ArchivedRecord, _ other: ArchivedRecord) -> Bool {

@@ -250,8 +250,8 @@ struct DatabaseLogin {
         var stored = [UInt8](repeating: 0, count: Int(crypto_hash_sha256_BYTES))
         crypto_hash_sha256(&stored, client, UInt64(client.count))
         let server = HMAC.code(of: Array("Server Key".utf8), key: salted)
-        return "SCRAM-SHA-256$\(DatabaseLogin.iterations):\(base64(salt))"
-            + "$\(base64(stored)):\(base64(server))"
+        return "SCRAM-SHA-256$\(DatabaseLogin.iterations):\(salt.base64)"
+            + "$\(stored.base64):\(server.base64)"
     }
 
     /// Returns a verifier with a random salt.
@@ -262,9 +262,12 @@ struct DatabaseLogin {
     }
 }
 
-private func base64(_ bytes: [UInt8]) -> String {
-    let variant = sodium_base64_VARIANT_ORIGINAL
-    var text = [CChar](repeating: 0, count: sodium_base64_encoded_len(bytes.count, variant))
-    sodium_bin2base64(&text, text.count, bytes, bytes.count, variant)
-    return String(decoding: text.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+extension [UInt8] {
+    /// The bytes in base64 (RFC 4648, section 4).
+    package var base64: String {
+        let variant = sodium_base64_VARIANT_ORIGINAL
+        var text = [CChar](repeating: 0, count: sodium_base64_encoded_len(count, variant))
+        sodium_bin2base64(&text, text.count, self, count, variant)
+        return String(decoding: text.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
 }

@@ -47,7 +47,7 @@ struct AppleHealthExport: Sendable {
                 collector: ArchiveCollector(key: known.key, known: .months(known.months))),
             progress: progress)
         var report = try reading.run(each)
-        try addRoutes(to: &report, progress)
+        try addFiles(to: &report, reading.facts, progress)
         return report
     }
 
@@ -61,36 +61,29 @@ struct AppleHealthExport: Sendable {
             source: try ExportSource.open(root),
             mapper: ExportArchiving(ArchiveCollector(key: key, known: .all)), progress: progress)
         var report = try reading.run { _, _ in }
-        try addRoutes(to: &report, progress)
+        try addFiles(to: &report, reading.facts, progress)
         return report.brokeAt == nil ? report.records : nil
     }
 
-    /// Adds the points of the routes beside the text to the archive's records. They are read after
-    /// the text, which says whether there are any.
-    private func addRoutes(to report: inout SourceReport, _ progress: ProgressHandler?) throws {
-        guard report.brokeAt == nil, let records = report.records,
-            report.attachments[Attachments.workoutRoutes.rawValue] != nil
-        else { return }
+    /// Adds what is in the files beside the text to the archive's records. They are read after the
+    /// text, which says whether there are any, and when clinical records were received.
+    private func addFiles(
+        to report: inout SourceReport, _ facts: ExportFacts, _ progress: ProgressHandler?
+    ) throws {
+        let hasFiles = report.attachments.keys.contains {
+            Attachments(rawValue: $0)?.isKept == true
+        }
+        guard report.brokeAt == nil, hasFiles, let records = report.records else { return }
         report.records = nil
-        var archiving = RecordArchiving(records)
+        var archiving = FileArchiving(records, facts)
         let done = SourceProgress(
             bytesRead: report.bytesRead, bytesTotal: report.bytesRead,
             recordsRead: report.recordsRead)
-        try RouteFiles(place: root).forEach { name, text in
+        try ExportFiles(place: root).forEach { sort, name, text in
             try progress?(done)
-            let refused = text.map { text in
-                RoutePoint.forEach(in: text) { point in
-                    archiving.add(point.record(of: name))
-                    report.elements[RoutePoint.type, default: 0] += 1
-                }
-            }
-            if let refused, refused > 0 {
-                report.elementsRefused[RoutePoint.type, default: 0] += refused
-            } else if refused == nil {
-                report.elementsRefused["\(ExportElement.workoutRoute.name)", default: 0] += 1
-            }
+            archiving.add(text, of: sort, name)
         }
-        report.records = archiving.collector
+        archiving.write(to: &report)
     }
 }
 
@@ -108,6 +101,8 @@ struct ExportReading<Mapper: ExportHandler> {
     private var scanner: ExportScanner<Mapper>
     private var window: ByteWindow
     private var bytesRead: Int64 = 0
+    /// What the text so far says about the files beside it.
+    var facts: ExportFacts { scanner.facts }
 
     init(
         source: any ByteSource, mapper: Mapper, windowSize: Int = 1 << 18,

@@ -1,5 +1,6 @@
 import HealthStore
 import ClarityScheduler
+import JSON
 
 /// Takes everything of an export that the archive keeps, and all that decides what becomes of it.
 ///
@@ -8,13 +9,13 @@ import ClarityScheduler
 struct ExportArchiving: ExportHandler {
     private var records: RecordArchiving
     private var elements = ElementArchiving()
-    private var exportDate: HealthKitDate?
+    private(set) var facts = ExportFacts()
 
     init(_ collector: ArchiveCollector) { records = RecordArchiving(collector) }
 
     /// Notes when the export was made; the first date counts.
     mutating func exportDate(_ value: Bytes) {
-        exportDate = exportDate ?? Reference.decoded(value, HealthKitDate.init)
+        facts.exportDate = facts.exportDate ?? Reference.decoded(value, HealthKitDate.init)
     }
 
     mutating func record(
@@ -61,7 +62,7 @@ struct ExportArchiving: ExportHandler {
     mutating func closeCorrelation() {}
 
     mutating func begin(_ element: ExportElement, _ bytes: Bytes, _ attributes: AttributeList) {
-        elements.begin(element, bytes, attributes, exportedAt: exportDate)
+        elements.begin(element, bytes, attributes, exportedAt: facts.exportDate)
     }
 
     mutating func elementMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
@@ -85,7 +86,9 @@ struct ExportArchiving: ExportHandler {
     mutating func endedElements() -> UnplacedRecord? { add(elements.endAll()) }
 
     private mutating func add(_ record: UnplacedRecord?) -> UnplacedRecord? {
-        if let record { records.add(record) }
+        guard let record else { return nil }
+        records.add(record)
+        facts.note(record)
         return record
     }
 
@@ -93,12 +96,33 @@ struct ExportArchiving: ExportHandler {
 
     mutating func finish(isWhole: Bool, _ each: SampleHandler) {
         records.end()
-        records.note(exportDate?.seconds ?? .min)
+        records.note(facts.exportDate?.seconds ?? .min)
         records.note(elements.refused.values.reduce(0, +))
     }
 
     func write(to report: inout SourceReport) {
         report.records = records.collector
         report.elementsRefused = elements.refused
+    }
+}
+
+/// What the text of an export says about the files beside it.
+struct ExportFacts: Hashable, Sendable {
+    /// The most files whose dates are known.
+    private static let mostFiles = 1 << 16
+
+    /// When the export was made.
+    var exportDate: HealthKitDate?
+    /// When each file of a clinical record was received, by the path in the text.
+    private(set) var received: [String: HealthKitDate] = [:]
+
+    /// Notes the date of the file that a clinical record names.
+    fileprivate mutating func note(_ record: UnplacedRecord) {
+        guard record.type == "\(ExportElement.clinicalRecord.name)",
+            received.count < ExportFacts.mostFiles,
+            let path = record.members.first(where: { $0.name == "resourceFilePath" })?.value.text
+        else { return }
+        received[path] = HealthKitDate(
+            seconds: record.record.start, offset: record.record.offsets.start)
     }
 }

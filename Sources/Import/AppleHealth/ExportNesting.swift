@@ -19,6 +19,7 @@ struct ExportNesting<Handler: ExportHandler> {
 
     /// The number of records so far, wherever they are.
     var records: Int64 { elements[.record] }
+    var facts: ExportFacts { handler.facts }
 
     @inline(__always)
     mutating func count(_ element: ExportElement) { elements.count(element) }

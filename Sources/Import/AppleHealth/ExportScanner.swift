@@ -28,6 +28,8 @@ struct ExportScanner<Handler: ExportHandler> {
 
     /// The number of records so far, wherever they are.
     var records: Int64 { nesting.records }
+    /// What the text so far says about the files beside it.
+    var facts: ExportFacts { nesting.facts }
 
     /// Processes what is complete at the front of `bytes` and returns its length. The rest must be
     /// passed again, with more behind it.
@@ -331,6 +333,9 @@ struct ExportScanner<Handler: ExportHandler> {
 /// name. The handler is in charge of their meaning. Bytes and ranges are valid until the call
 /// returns.
 protocol ExportHandler {
+    /// What the text so far says about the files beside it.
+    var facts: ExportFacts { get }
+
     /// Receives the time at which the phone wrote the export.
     mutating func exportDate(_ value: Bytes)
 
@@ -385,6 +390,10 @@ protocol ExportHandler {
 
     /// Adds the counts to `report`.
     func write(to report: inout SourceReport)
+}
+
+extension ExportHandler {
+    var facts: ExportFacts { ExportFacts() }
 }
 
 /// The ranges of the needed attributes in the tag of an `ActivitySummary`.

@@ -93,12 +93,12 @@ enum ExportSource {
     }
 }
 
-/// The files beside the text of an export; they are counted by sort, and `RouteFiles` reads the routes.
+/// The files beside the text of an export; they are counted by sort, and `ExportFiles` reads them.
 enum Attachments: String, CaseIterable {
     case electrocardiograms
     case workoutRoutes = "workout routes"
     case clinicalRecords = "clinical records"
-    /// The same export again, as a CDA document.
+    /// A part of the same export again, as a CDA document.
     case clinicalDocuments = "clinical documents"
     case others
 
@@ -144,7 +144,7 @@ protocol ByteSource: AnyObject {
     /// The bytes of the whole text, if they are known before it is read.
     var total: Int64? { get }
 
-    /// The files beside the text that are not read, by sort; complete only at the end of the text.
+    /// The files beside the text, by sort; complete only at the end of the text.
     var attachments: [String: Int64] { get }
 
     /// Reads into `buffer` and returns the number of bytes; 0 only at the end of the text.

@@ -1,7 +1,7 @@
 import ClarityScheduler
 
 /// A date of an export.
-struct HealthKitDate {
+struct HealthKitDate: Hashable {
     /// The seconds since 1970-01-01T00:00:00Z.
     let seconds: Int64
     /// How far the clock that wrote it was ahead of UTC, in minutes.
@@ -11,7 +11,7 @@ struct HealthKitDate {
     /// calendar, such as 2569 of the Buddhist one.
     private static let years = 1900...2199
 
-    fileprivate init(seconds: Int64, offset: Int16) {
+    init(seconds: Int64, offset: Int16) {
         self.seconds = seconds
         self.offset = offset
     }

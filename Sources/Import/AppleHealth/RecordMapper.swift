@@ -60,6 +60,8 @@ struct RecordMapper: ExportHandler {
         aggregation = RecordAggregation(rules, now: now.secondsSince1970)
     }
 
+    var facts: ExportFacts { archiving.facts }
+
     mutating func exportDate(_ value: Bytes) {
         archiving.exportDate(value)
         if let seconds = Reference.decoded(value, HealthKitDate.seconds) {

@@ -154,6 +154,7 @@ extension SourceReport {
         bySource.merge(other.bySource, uniquingKeysWith: +)
         elements.merge(other.elements, uniquingKeysWith: +)
         elementsRefused.merge(other.elementsRefused, uniquingKeysWith: +)
+        filesRefused.merge(other.filesRefused) { first, _ in first }
         attachments.merge(other.attachments, uniquingKeysWith: +)
         offsets.merge(other.offsets) { first, _ in first }
         brokeAt = brokeAt ?? other.brokeAt

@@ -101,7 +101,10 @@ extension ImportAccount {
             })
         list("records by source", report.bySource)
         list("elements", report.elements)
-        list("elements without a date or too long", report.elementsRefused)
+        list("elements and files that are not kept", report.elementsRefused)
+        list(
+            "files that are not kept",
+            report.filesRefused.sorted { $0.key < $1.key }.map { ($0.key.forReport, $0.value) })
         list("beside the records", report.attachments)
         return lines
     }
@@ -138,6 +141,10 @@ extension ImportAccount {
             "made_refused": object(madeRefused),
             "elements_refused": object(report.elementsRefused), "malformations": malformations,
             "by_source": object(report.bySource), "elements": object(report.elements),
+            "files_refused": .object(
+                report.filesRefused.sorted { $0.key < $1.key }.map { name, reason in
+                    JSON.Member(name: name, value: .string(reason))
+                }),
             "attachments": object(report.attachments), "broke_at": broken ?? .null,
         ]
     }

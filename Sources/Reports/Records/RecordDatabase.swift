@@ -29,12 +29,8 @@ struct RecordDatabase: RecordTarget {
     }
 
     mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
-        // SQLite takes capitals and small letters for the same in names.
-        func isTaken(_ name: String) -> Bool {
-            tables.contains { $0.lowercased() == name.lowercased() }
-        }
-        var name = isTaken(type.shortName) ? type.name : type.shortName
-        while isTaken(name) { name += "_" }
+        var name = try isTaken(type.shortName) ? type.name : type.shortName
+        while try isTaken(name) { name += "_" }
         tables.append(name)
         try execute(
             """
@@ -117,6 +113,17 @@ struct RecordDatabase: RecordTarget {
         try draft.finish()
     }
 
+    /// Whether a table or a view has a name. SQLite takes capitals and small letters for the same.
+    private func isTaken(_ name: String) throws(RecordExport.Fault) -> Bool {
+        do throws(DatabaseError) {
+            return try connection.first(
+                "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE", .text(name)
+            ) { _ in true } ?? false
+        } catch {
+            throw .database(reason: error.message, path: path)
+        }
+    }
+
     private func execute(_ script: String) throws(RecordExport.Fault) {
         do throws(DatabaseError) {
             try connection.execute(script)
@@ -138,6 +145,9 @@ enum RecordViews {
         case "ActivitySummary": activitySummaries(table)
         case "HKDataTypeIdentifierHeartbeatSeries": heartbeats(table)
         case "WorkoutRoutePoint": routePoints(table)
+        case KeptFile.electrocardiogram: electrocardiograms(table)
+        case KeptFile.clinicalResource: clinicalResources(table)
+        case KeptFile.clinicalDocument: clinicalDocuments(table)
         default: ""
         }
     }
@@ -208,6 +218,33 @@ enum RecordViews {
             CREATE VIEW activity_summaries AS SELECT metadata ->> 'dateComponents' AS day,
                 \(columns.joined(separator: ", ")) FROM \(table);
             """
+    }
+
+    private static func electrocardiograms(_ table: String) -> String {
+        """
+        CREATE VIEW electrocardiograms AS SELECT id, start, "end", value AS classification,
+            metadata ->> 'Symptoms' AS symptoms, device, source_version AS software_version,
+            metadata ->> 'Lead' AS lead, metadata ->> '\(KeptFile.rate)' AS sample_rate, unit,
+            metadata FROM \(table);
+        CREATE VIEW electrocardiogram_voltages AS SELECT e.id AS electrocardiogram_id,
+            v.key AS number, v.value AS voltage, e.unit
+            FROM \(table) e, json_each(
+                '[' || replace(e.metadata ->> '\(KeptFile.curve)', ' ', ',') || ']') v;
+        """
+    }
+
+    private static func clinicalResources(_ table: String) -> String {
+        """
+        CREATE VIEW clinical_resources AS SELECT id, source AS path, start AS received,
+            value AS resource_type, metadata ->> '\(KeptFile.content)' AS content FROM \(table);
+        """
+    }
+
+    private static func clinicalDocuments(_ table: String) -> String {
+        """
+        CREATE VIEW clinical_documents AS SELECT id, source AS path, start AS exported,
+            metadata ->> '\(KeptFile.content)' AS content FROM \(table);
+        """
     }
 
     private static func heartbeats(_ table: String) -> String {

@@ -1,7 +1,8 @@
 import HealthStore
 import JSON
 
-/// Writes records as Observations of FHIR R4 (4.0.1), one on each line.
+/// Writes records as Observations of FHIR R4 (4.0.1), one on each line. A clinic's resources are
+/// lines of their own, as they came, and a CDA document is a DocumentReference.
 ///
 /// A type has the codes of `FHIRCoding`, and each record an id that the next export gives it again.
 /// A value, its unit and the times are as the source wrote them, except that a share of 1, as which
@@ -10,6 +11,7 @@ struct RecordObservations: RecordLines {
     static let heading = ""
     /// The system of HealthKit's names, as other converters of HealthKit have it.
     fileprivate static let healthKit: JSON = "http://developer.apple.com/documentation/healthkit"
+    fileprivate static let subject: JSON = ["display": "the person whose records these are"]
 
     /// What many records have in common.
     fileprivate struct Origin {
@@ -28,32 +30,55 @@ struct RecordObservations: RecordLines {
 
     private let origins: SegmentTexts<Origin>
     private let words: SegmentTexts<Word>
-    private let metadata: SegmentTexts<[UInt8]>
+    private let metadata: SegmentTexts<Details>
+    private let segment: Segment
+    private let type: String
     private var ids: RecordIDs
     private var times = TimeWriter()
 
-    static func fileName(of type: String) -> String { "Observation.\(type).ndjson" }
+    static func fileName(of type: String) -> String {
+        switch type {
+        case KeptFile.clinicalResource: "\(type).ndjson"
+        case KeptFile.clinicalDocument: "DocumentReference.\(type).ndjson"
+        default: "Observation.\(type).ndjson"
+        }
+    }
 
     init(_ segment: Segment, type: String) {
+        (self.segment, self.type) = (segment, type)
         origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type) }
         words = SegmentTexts(segment) { Word($0) }
-        metadata = SegmentTexts(segment) { text in
-            Array(
-                RecordMetadata(text).pairs.compactMap { component($0.name, $0.value) }
-                    .joined(separator: [UInt8(ascii: ",")]))
-        }
+        metadata = SegmentTexts(segment) { Details(RecordMetadata($0), of: type) }
         ids = RecordIDs(segment, type: type)
     }
 
     mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+        switch type {
+        case KeptFile.clinicalResource: appendResource(record, to: &bytes)
+        case KeptFile.clinicalDocument: appendDocument(record, to: &bytes)
+        default: appendObservation(record, to: &bytes)
+        }
+    }
+
+    private mutating func appendObservation(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
         let origin = origins[record.origin]
+        let details = record.metadata.map { metadata[$0] }
         bytes += #"{"resourceType":"Observation","id":""#.utf8
         ids.appendNext(record, to: &bytes)
         bytes += #"","#.utf8
         bytes += origin.head
         appendTimes(of: record, to: &bytes)
-        appendValue(of: record, origin, to: &bytes)
-        let components = [origin.version, record.metadata.map { metadata[$0] }].compactMap { part in
+        var word: [UInt8]?
+        if let curve = details?.curve {
+            bytes += curve.head + (curve.unit ?? origin.unit) + curve.data
+            // There is one value, and the curve is it.
+            word = record.valueText(in: segment).flatMap { component("Classification", $0) }
+        } else if let statement = details?.statement, record.value == .none {
+            bytes += statement
+        } else {
+            appendValue(of: record, origin, to: &bytes)
+        }
+        let components = [origin.version, word, details?.components].compactMap { part in
             part.flatMap { $0.isEmpty ? nil : $0 }
         }
         if !components.isEmpty {
@@ -62,6 +87,43 @@ struct RecordObservations: RecordLines {
             bytes.append(UInt8(ascii: "]"))
         }
         bytes += "}\n".utf8
+    }
+
+    // MARK: Files
+
+    private func content(_ record: ArchivedRecord) -> String {
+        let pairs = record.metadata.map { RecordMetadata(segment.texts[$0]).pairs } ?? []
+        return pairs.first { $0.name == KeptFile.content }?.value ?? ""
+    }
+
+    /// Appends a resource as it came, without the line ends in it, which mean nothing between the
+    /// parts of a JSON text and cannot be anywhere else.
+    private func appendResource(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+        bytes += content(record).utf8.filter { $0 != 0x0A && $0 != 0x0D }
+        bytes.append(0x0A)
+    }
+
+    private mutating func appendDocument(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+        var id: [UInt8] = []
+        ids.appendNext(record, to: &id)
+        let path = RecordOrigin(segment.texts[record.origin]).source ?? ""
+        let document: JSON = [
+            "resourceType": "DocumentReference", "id": .string(String(decoding: id, as: UTF8.self)),
+            "status": "current", "type": ["text": "CDA document of an Apple Health export"],
+            "subject": RecordObservations.subject,
+            "date": .string(times.text(record.start, record.offsets.start)),
+            "content": [
+                [
+                    "attachment": [
+                        "contentType": "text/xml",
+                        "data": .string(Array(content(record).utf8).base64),
+                        "title": .string(String(path.dropFirst())),
+                    ]
+                ]
+            ],
+        ]
+        bytes += document.bytes
+        bytes.append(0x0A)
     }
 
     // MARK: Times
@@ -155,7 +217,7 @@ extension RecordObservations.Origin {
                 JSON.Member(name: "coding", value: codings.isEmpty ? .null : .array(codings)),
                 JSON.Member(name: "text", value: isBlank(name) ? "unknown" : .string(name)),
             ]).withoutNulls,
-            "subject": ["display": "the person whose records these are"],
+            "subject": RecordObservations.subject,
             "performer": source == .null ? .null : [source],
             "device": display(origin.device),
         ]
@@ -165,13 +227,99 @@ extension RecordObservations.Origin {
         version = origin.version.flatMap { component("sourceVersion", $0) }
     }
 
-    private static func bytes(ofUnit unit: String?, code: String?) -> [UInt8] {
+    fileprivate static func bytes(ofUnit unit: String?, code: String?) -> [UInt8] {
         guard let unit, !isBlank(unit) else { return Array("}".utf8) }
         let members: JSON = [
             "unit": .string(unit),
             "system": code == nil ? .null : "http://unitsofmeasure.org", "code": .text(code),
         ]
         return [UInt8(ascii: ",")] + members.withoutNulls.bytes.dropFirst()
+    }
+}
+
+extension RecordObservations {
+    /// What the metadata of a record says.
+    fileprivate struct Details {
+        /// The entries as components, with commas between them.
+        let components: [UInt8]
+        /// The value of a record whose source names it among the rest.
+        let statement: [UInt8]?
+        let curve: Curve?
+
+        init(_ metadata: RecordMetadata, of type: String) {
+            let curve = Curve(metadata, of: type)
+            self.curve = curve
+            components = Array(
+                metadata.pairs.filter { $0.name != curve?.name }
+                    .compactMap { component($0.name, $0.value) }
+                    .joined(separator: [UInt8(ascii: ",")]))
+            // Without it, a dose that was skipped would look like one that was taken.
+            let status =
+                type == "medications" ? metadata.pairs.first { $0.name == "status" }?.value : nil
+            statement = status.flatMap { text in
+                guard !isBlank(text) else { return nil }
+                let value: JSON = ["valueString": .string(text)]
+                return [UInt8(ascii: ",")] + value.bytes.dropFirst().dropLast()
+            }
+        }
+    }
+
+    /// The curve of an electrocardiogram as SampledData: of a phone's file, or of the list of
+    /// voltages that Health Auto Export writes.
+    fileprivate struct Curve {
+        /// The entry of the metadata that has it.
+        let name: String
+        let head = Array(#","valueSampledData":{"origin":{"value":0"#.utf8)
+        /// What follows the origin's number; `nil` for the record's own unit.
+        let unit: [UInt8]?
+        let data: [UInt8]
+
+        init?(_ metadata: RecordMetadata, of type: String) {
+            func text(_ name: String) -> String? {
+                metadata.pairs.first { $0.name == name }?.value
+            }
+            let rate: String?
+            var numbers: String
+            switch type {
+            case KeptFile.electrocardiogram:
+                (name, rate, unit) = (KeptFile.curve, text(KeptFile.rate), nil)
+                numbers = text(name) ?? ""
+            case "ecg":
+                (name, rate) = ("voltageMeasurements", text("samplingFrequency"))
+                guard let found = Curve.voltages(text(name) ?? "") else { return nil }
+                unit = Origin.bytes(
+                    ofUnit: found.unit, code: FHIRCoding(type: type, unit: found.unit).unit)
+                numbers = found.numbers
+            default: return nil
+            }
+            // Samples without a period are no curve; they stay a component.
+            guard let rate = rate.flatMap(KeptFile.leadingNumber), rate > 0, !numbers.isEmpty else {
+                return nil
+            }
+            let members: JSON = [
+                "period": .number(1000 / rate), "dimensions": 1, "data": .string(numbers),
+            ]
+            data = [UInt8(ascii: ",")] + members.bytes.dropFirst()
+        }
+
+        /// Returns the voltages of a list in one unit; `nil` for anything else.
+        private static func voltages(_ text: String) -> (numbers: String, unit: String)? {
+            do throws(JSONFault) {
+                guard case .array(let list) = try JSONParser.parse(Array(text.utf8)),
+                    let unit = list.first?["units"]?.text
+                else { return nil }
+                var numbers: [String] = []
+                for point in list {
+                    guard point["units"]?.text == unit, let voltage = point["voltage"],
+                        voltage.double != nil
+                    else { return nil }
+                    numbers.append(voltage.line)
+                }
+                return (numbers.joined(separator: " "), unit)
+            } catch {
+                return nil
+            }
+        }
     }
 }
 
@@ -215,100 +363,4 @@ private func isBlank(_ text: String) -> Bool { text.allSatisfy(\.isWhitespace) }
 
 private func isCode(_ text: String) -> Bool {
     !text.isEmpty && !text.contains(where: \.isWhitespace)
-}
-
-/// The codes of a type in LOINC (loinc.org, licensed by Regenstrief Institute) and of a unit in
-/// UCUM.
-///
-/// A type is here if a code means just what a single record of it measures, so no total of a day
-/// and no code that names a method which HealthKit leaves open. Those of the vital signs are the
-/// ones that FHIR's own profiles of them require.
-struct FHIRCoding {
-    /// The codes and their names in LOINC; empty for a type without any.
-    let loinc: [(code: String, display: String)]
-    /// The code of the type's category in FHIR.
-    let category: String?
-    /// The unit in UCUM; `nil` without a unit, or for one that UCUM does not have.
-    let unit: String?
-
-    private struct Row {
-        let code: String
-        let display: String
-        let category: String
-        /// What HealthKit's `count` means.
-        let count: String
-
-        init(_ code: String, _ display: String, _ category: String, count: String = "{count}") {
-            self.code = code
-            self.display = display
-            self.category = category
-            self.count = count
-        }
-    }
-
-    /// - Parameters:
-    ///   - type: as HealthKit names it, or in words joined by `_`, as other apps do.
-    ///   - unit: as HealthKit writes it.
-    init(type: String, unit: String?) {
-        let folded = ArchivedType.folded(ArchivedType.shortName(of: type))
-        // HealthKit writes the molar mass: `mmol<180.1558800000541>/L`.
-        let plainUnit = unit.map { $0.hasPrefix("mmol<") ? "mmol" + $0.drop { $0 != "/" } : $0 }
-        let row = FHIRCoding.rows[
-            folded == "bloodglucose" ? "\(folded) \(plainUnit ?? "")" : folded]
-        var loinc = row.map { [(code: $0.code, display: $0.display)] } ?? []
-        if folded == "oxygensaturation" {
-            loinc.append(("59408-5", "Oxygen saturation in Arterial blood by Pulse oximetry"))
-        }
-        self.loinc = loinc
-        category = row?.category
-        self.unit = plainUnit.flatMap {
-            $0 == "count" ? row?.count ?? "{count}" : FHIRCoding.units[$0]
-        }
-    }
-
-    private static let rows: [String: Row] = [
-        "activeenergyburned": Row("41981-2", "Calories burned", "activity"),
-        "bloodglucose mg/dL": Row("2339-0", "Glucose [Mass/volume] in Blood", "laboratory"),
-        "bloodglucose mmol/L": Row("15074-8", "Glucose [Moles/volume] in Blood", "laboratory"),
-        "bloodpressurediastolic": Row("8462-4", "Diastolic blood pressure", "vital-signs"),
-        "bloodpressuresystolic": Row("8480-6", "Systolic blood pressure", "vital-signs"),
-        "bodyfatpercentage": Row("41982-0", "Percentage of body fat Measured", "exam"),
-        "bodymass": Row("29463-7", "Body weight", "vital-signs"),
-        "bodymassindex": Row(
-            "39156-5", "Body mass index (BMI) [Ratio]", "vital-signs", count: "kg/m2"),
-        "bodytemperature": Row("8310-5", "Body temperature", "vital-signs"),
-        "distanceswimming": Row("93816-7", "Swimming distance unspecified time", "activity"),
-        "distancewalkingrunning": Row(
-            "55430-3", "Walking distance unspecified time Pedometer", "activity"),
-        "flightsclimbed": Row(
-            "100304-5", "Flights climbed [#] Reporting Period", "activity", count: "{flights}"),
-        "heartrate": Row("8867-4", "Heart rate", "vital-signs"),
-        "heartratevariabilitysdnn": Row(
-            "80404-7", "R-R interval.standard deviation (Heart rate variability)", "exam"),
-        "height": Row("8302-2", "Body height", "vital-signs"),
-        "leanbodymass": Row("91557-9", "Lean body weight", "exam"),
-        "oxygensaturation": Row("2708-6", "Oxygen saturation in Arterial blood", "vital-signs"),
-        "respiratoryrate": Row("9279-1", "Respiratory rate", "vital-signs"),
-        "restingheartrate": Row("40443-4", "Heart rate --resting", "vital-signs"),
-        "stepcount": Row(
-            "55423-8", "Number of steps in unspecified time Pedometer", "activity",
-            count: "{steps}"),
-        "workout": Row("73985-4", "Exercise activity", "activity"),
-    ]
-
-    /// HealthKit's units, and what UCUM calls them.
-    private static let units = [
-        "%": "%", "Cal": "kcal", "kcal": "kcal", "cal": "cal", "kJ": "kJ", "J": "J",
-        "count/min": "/min", "count/s": "/s", "count/hr": "/h", "ms": "ms", "s": "s", "min": "min",
-        "hr": "h", "d": "d", "km": "km", "m": "m", "cm": "cm", "mm": "mm", "mi": "[mi_i]",
-        "yd": "[yd_i]", "ft": "[ft_i]", "in": "[in_i]", "m/s": "m/s", "km/hr": "km/h",
-        "mi/hr": "[mi_i]/h", "ft/s": "[ft_i]/s", "kg": "kg", "g": "g", "mg": "mg", "mcg": "ug",
-        "lb": "[lb_av]", "oz": "[oz_av]", "st": "[stone_av]", "L": "L", "dL": "dL", "mL": "mL",
-        "fl_oz_us": "[foz_us]", "fl_oz_imp": "[foz_br]", "L/min": "L/min", "mmHg": "mm[Hg]",
-        "kPa": "kPa", "hPa": "hPa", "Pa": "Pa", "cmAq": "cm[H2O]", "inHg": "[in_i'Hg]",
-        "degC": "Cel", "degF": "[degF]", "K": "K", "mg/dL": "mg/dL", "mmol/L": "mmol/L",
-        "mL/min·kg": "mL/min/kg", "mL/kg·min": "mL/min/kg", "kcal/hr·kg": "kcal/h/kg",
-        "kcal/kg·hr": "kcal/h/kg", "dBASPL": "dB[SPL]{A}", "IU": "[iU]", "W": "W", "Hz": "Hz",
-        "S": "S", "mcS": "uS", "lux": "lx",
-    ]
 }

@@ -108,9 +108,11 @@ public struct ImportResult: Reported {
 
     public init(_ facts: [String: JSON]) { self.facts = facts }
 
-    /// The result without the names of sources, which are personal, and without the elements and
-    /// attachments.
-    public static let withoutNames = report.without(["by_source", "elements", "attachments"])
+    /// The result without the names of sources and files, which are personal, and without the
+    /// elements and attachments.
+    public static let withoutNames = report.without([
+        "by_source", "elements", "files_refused", "attachments",
+    ])
 
     public static let report = Report<ImportResult>([
         fact("name", .text, "name of the file"),
@@ -151,7 +153,9 @@ public struct ImportResult: Reported {
         counts("refused", "number of refused records by reason"),
         counts("made_refused", "number of refused days, nights and workouts by reason"),
         counts(
-            "elements_refused", "number of elements without a date or too long, by name"),
+            "elements_refused",
+            "number of elements without a date or too long, and of files that are not kept, by name"
+        ),
         fact(
             "malformations",
             .map(
@@ -162,6 +166,10 @@ public struct ImportResult: Reported {
                 ])), "faults of the file that did no harm, by name"),
         counts("by_source", "number of records by source; only with --report").optional(),
         counts("elements", "number of elements by name; only with --report").optional(),
+        fact(
+            "files_refused", .map(.text),
+            "why files beside an export are not kept, by name; only with --report"
+        ).optional(),
         counts("attachments", "number of attachments by kind; only with --report").optional(),
         fact(
             "broke_at",

@@ -114,6 +114,16 @@ import Testing
         #expect(reports.notes == ["`export.xml`: no field for (other types) (1)"])
     }
 
+    @Test func `what the archive cannot keep is counted in a note`() async throws {
+        let bench = try bench()
+        bench.writeExport(0..<1, extra: #"<Audiogram type="a" sourceName="Invented"/>"#)
+        try bench.logIn()
+
+        let (_, reports) = await bench.attempt("bulk-upload", bench.source)
+
+        #expect(reports.notes == ["`export.xml`: not kept Audiogram (1)"])
+    }
+
     @Test func `what is not over yet is said`() async throws {
         let bench = try bench()
         // The day to which `writeExport` sets the clock.

@@ -211,6 +211,56 @@ import Testing
         #expect(try points().count == 3)
     }
 
+    @Test func `files beside the text are kept once, in whatever export they come`() throws {
+        let account = try Account(at: now)
+        let path = "\(folder.path)/with-files"
+        for name in ["", "/electrocardiograms", "/clinical-records"] {
+            mkdir("\(path)\(name)", 0o700)
+        }
+        func write(ecgs: Int, ahead: Int) throws {
+            for number in 1...ecgs {
+                let curve =
+                    "Recorded Date,2024-01-1\(number) 1\(ahead):00:00 +0\(ahead)00\n"
+                    + "Classification,Sinus Rhythm\n1\n2\n"
+                // Another export counts the files of a day in another way.
+                _ = try folder.write(
+                    "with-files/electrocardiograms/\(number)-\(ahead).csv", Array(curve.utf8))
+            }
+            let records =
+                Self.records(ahead: ahead) + [
+                    #"<ClinicalRecord type="Condition" identifier="c" sourceName="Clinic" "#
+                        + #"receivedDate="2024-01-10 1\#(ahead):00:00 +0\#(ahead)00" "#
+                        + #"resourceFilePath="/clinical-records/c.json"/>"#
+                ]
+            _ = try export(
+                records, exportDate: Self.exportDate(ahead: ahead), name: "with-files/export.xml")
+        }
+        _ = try folder.write(
+            "with-files/clinical-records/c.json", Array(#"{"resourceType":"Condition"}"#.utf8))
+        func files() throws -> [String] {
+            try account.contents().filter {
+                $0.hasPrefix("ClinicalRecordFile ") || $0.contains("Electrocardiogram ")
+            }
+        }
+        let source = AppleHealthExport(path: path, now: now)
+
+        try write(ecgs: 2, ahead: 0)
+        _ = try account.read(source)
+        let first = try files()
+        try account.forget()
+        for ecg in ["1-0", "2-0"] { unlink("\(path)/electrocardiograms/\(ecg).csv") }
+        try write(ecgs: 2, ahead: 1)
+        _ = try account.read(source)
+        let second = try files()
+        try write(ecgs: 3, ahead: 1)
+        try account.forget()
+        _ = try SourceIntake(store: account.store, clock: account.bench.clock)
+            .read(source, isAnew: true) { _ in }
+
+        #expect(first.count == 3 && second == first)
+        #expect(try files().count == 4)
+    }
+
     /// What may differ in an export that comes again.
     enum Change: CaseIterable {
         case value, valueOfADay, removal, removalOfADay, copy, newMonth, metadata, stage, nested,

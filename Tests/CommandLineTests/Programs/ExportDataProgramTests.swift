@@ -70,6 +70,9 @@ struct ExportDataProgramTests {
         facts = dict(root.find('Me').items(), locale=root.get('locale'))
         wanted.append(['Me', '', '', '', '', '', exported, exported, '',
             json.dumps(facts, sort_keys=True)])
+        document = next(n for n in archive.namelist() if n.endswith('_cda.xml'))
+        wanted.append(['ClinicalDocument', '/export_cda.xml', '', '', '', '', exported, exported,
+            '', json.dumps({'content': archive.read(document).decode()})])
         for element in root:
             get = lambda name: element.get(name, '')
             if element.tag in ('Record', 'ExportDate', 'Me'): continue
@@ -125,8 +128,8 @@ struct ExportDataProgramTests {
             ["-c", Self.comparison, "\(Playground.examples)/export.zip", folder],
             environment: ["PATH": "/usr/bin:/bin"])
         let compared = await python.finish()
-        #expect(compared.output == "2230 2230 True\n", "\(compared.errors)")
-        #expect(result.output.hasSuffix("2230 records of 24 types in \(folder)\n"))
+        #expect(compared.output == "2231 2231 True\n", "\(compared.errors)")
+        #expect(result.output.hasSuffix("2231 records of 25 types in \(folder)\n"))
         #expect(result.errors.contains("is not encrypted"))
     }
 
@@ -138,13 +141,13 @@ struct ExportDataProgramTests {
         let again = try await playground.run("export-data", "--out", path, "--format", "sqlite")
 
         #expect(result.status == 0, "\(result.errors)")
-        #expect(result.output.hasSuffix("2230 records of 24 types in \(path)\n"))
+        #expect(result.output.hasSuffix("2231 records of 25 types in \(path)\n"))
         #expect(again.isRefusal(78, "clarity-jobs: `\(path)` is there already; name another file"))
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         let database = try FileConnection(path: path, access: .immutable)
         func number(_ sql: String) throws -> Int64? { try database.first(sql) { $0.integer(0) } }
-        #expect(try number(#"SELECT count(*) FROM "all records""#) == 2230)
+        #expect(try number(#"SELECT count(*) FROM "all records""#) == 2231)
         #expect(try number("SELECT count(*) FROM HeartRate WHERE value > 0") == 507)
         #expect(try number("SELECT count(*) FROM HeartRate WHERE julianday(start) IS NULL") == 0)
         #expect(
@@ -260,7 +263,7 @@ struct ExportDataProgramTests {
             "export-data", "--out", "\(playground.folder.path)/c", "--since", cut)
 
         let counts = try [all, before, after].map { try #require($0["records"].number) }
-        #expect(counts[0] == 2230 && counts[1] > 0 && counts[2] > 0)
+        #expect(counts[0] == 2231 && counts[1] > 0 && counts[2] > 0)
         #expect(counts[1] + counts[2] == counts[0])
     }
 
@@ -320,7 +323,7 @@ struct ExportDataProgramTests {
                 /^\r\u{1B}\[K\[=* *\] \d+ %  \d+ records  month 1 of \d+/), "\(end.screen)")
         #expect(end.screen.contains("\r\u{1B}[KActivitySummary.csv: "))
         #expect(
-            end.screen.split(separator: "\r\u{1B}[K").last?.contains("2230 records of 24 types in")
+            end.screen.split(separator: "\r\u{1B}[K").last?.contains("2231 records of 25 types in")
                 == true)
     }
 
@@ -337,7 +340,7 @@ struct ExportDataProgramTests {
         let piped = try await playground.run(
             "export-data", "--out", "\(playground.folder.path)/more")
 
-        #expect(end.status == 0 && end.screen.contains("2230 records of 24 types"))
+        #expect(end.status == 0 && end.screen.contains("2231 records of 25 types"))
         #expect(!end.screen.contains("\u{1B}") && !piped.errors.contains("\u{1B}"))
     }
 
@@ -368,6 +371,6 @@ struct ExportDataProgramTests {
         #expect(left.allSatisfy { $0 == "records" || $0.contains(/(csv|ndjson)$/) }, "\(left)")
         let again = try await playground.run(
             "export-data", "--out", "\(path)-2", "--format", format)
-        #expect(again.status == 0 && again.output.contains("2230 records of 24 types"))
+        #expect(again.status == 0 && again.output.contains("2231 records of 25 types"))
     }
 }

@@ -58,11 +58,11 @@ struct ExportKindProgramTests {
 
         #expect(run.status == 0, "\(run.errors)")
         #expect(
-            run.output.contains("records: succeeded") && run.output.contains("2230 records written")
+            run.output.contains("records: succeeded") && run.output.contains("2231 records written")
         )
         #expect(
             (run.output + run.errors).contains(
-                "wrote 24 types as csv to `\(folder)`, not encrypted"))
+                "wrote 25 types as csv to `\(folder)`, not encrypted"))
         let manager = FileManager.default
         let wanted = try manager.contentsOfDirectory(atPath: "\(playground.folder.path)/wanted")
         let found = try manager.contentsOfDirectory(atPath: folder)
@@ -190,7 +190,7 @@ struct ExportKindProgramTests {
         #expect(dry.status == 0, "\(dry.errors)")
         #expect(
             dry.output.contains(
-                "would write 24 types as fhir to `\(playground.folder.path)/nas/records`, not "
+                "would write 25 types as fhir to `\(playground.folder.path)/nas/records`, not "
                     + "encrypted"))
         #expect(try files(playground).isEmpty)
     }

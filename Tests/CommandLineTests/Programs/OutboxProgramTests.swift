@@ -91,7 +91,7 @@ struct OutboxProgramTests {
             audit.outputLines == [
                 "the history is sound: no occurrence is missing or double",
                 "the outbox is sound: 845 samples, 1 reading",
-                "the archive is sound: 2230 records",
+                "the archive is sound: 2231 records",
             ])
     }
 

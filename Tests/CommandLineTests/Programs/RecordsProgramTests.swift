@@ -35,7 +35,7 @@ struct RecordsProgramTests {
                 == "TYPE                      RECORDS  FROM        TO          UNIT")
         #expect(
             shown.outputLines.contains { $0.hasPrefix("HeartRate ") && $0.hasSuffix("count/min") })
-        #expect(found.elements.reduce(0) { $0 + ($1["records"].number ?? 0) } == 2230)
+        #expect(found.elements.reduce(0) { $0 + ($1["records"].number ?? 0) } == 2231)
     }
 
     /// Adds up what `export-data` wrote of a type by day.

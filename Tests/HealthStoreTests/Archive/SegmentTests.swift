@@ -73,6 +73,20 @@ struct SegmentTests {
         }
     }
 
+    @Test(arguments: [1, 20, 100, 1 << 20])
+    func `a segment of much text is divided into some of less, in the same order`(
+        most: Int
+    ) throws {
+        var random = SystemRandomNumberGenerator()
+        let whole = segment(200, &random)
+
+        let parts = whole.parts(ofText: most)
+
+        #expect(parts.flatMap(content) == content(whole))
+        #expect((parts.count == 1) == (most >= whole.texts.size))
+        #expect(parts.allSatisfy { $0.records.count == 1 || $0.texts.size <= most })
+    }
+
     @Test func `records of a sensor take a few bytes each`() throws {
         var segment = Segment()
         let origin = segment.texts.index(of: RecordOrigin(source: "Invented watch").bytes)

@@ -74,8 +74,9 @@ import Testing
     private func read(_ path: String) throws -> (report: SourceReport, files: [String: Int]) {
         let report = try AppleHealthExport(path: path, now: readingTime).read { _, _ in }
         var files: [String: Int] = [:]
-        try RouteFiles(place: SourcePlace(path)).forEach { name, text in
-            files[name] = text.map { points($0).points.count } ?? -1
+        try ExportFiles(place: SourcePlace(path)).forEach { _, name, text in
+            files[name] = try? points(text.get()).points.count
+            if case .failure = text { files[name] = -1 }
         }
         return (report, files)
     }
