@@ -83,9 +83,17 @@ struct ElementArchiving {
     private static let longestList = longest / 4 * 3
     /// Exports nest three deep.
     private static let deepest = 8
+    /// The most records inside an element; a workout has one or two. More stand behind an element
+    /// that never ends.
+    private static let mostRecords = 64
 
     /// The open elements, the outermost first.
     private var open: [Open] = []
+    /// The open elements as they were in front of a record, and how many records followed. What came
+    /// since is of an element only if its end comes too.
+    private var certain: (open: [Open], records: Int)?
+    /// How many elements are open inside that nest too deep to be kept.
+    private var tooDeep = 0
     /// The outermost one's columns.
     private var columns: Columns?
     /// The language and region of the phone, as the root has it.
@@ -110,10 +118,17 @@ struct ElementArchiving {
             locale =
                 locale ?? attributes.value(of: "locale", in: bytes).map { Array(bytes.slice($0)) }
         }
-        guard isOpen || element.isArchived, open.count < ElementArchiving.deepest else { return }
+        guard isOpen || element.isArchived else {
+            if element.isPart { refuse("\(element.name)") }
+            return
+        }
         let name =
             element == .other
             ? ExportElement.printable(attributes.elementName(in: bytes)) : "\(element.name)"
+        guard open.count < ElementArchiving.deepest else {
+            tooDeep += 1
+            return refuse(name)
+        }
         var begun = Open(element, name)
         let columns =
             isOpen ? self.columns : Columns(element, name, bytes, attributes, exportedAt)
@@ -144,8 +159,16 @@ struct ElementArchiving {
         add(record)
     }
 
+    /// Notes a record of the top level while elements are open: it is inside them, as the score of an
+    /// effort is in a workout, or the elements never end. Returns `false` if it is certain that they
+    /// never do.
+    mutating func noteRecord() -> Bool {
+        certain = (certain?.open ?? open, (certain?.records ?? 0) + 1)
+        return (certain?.records ?? 0) <= ElementArchiving.mostRecords
+    }
+
     mutating func addMetadata(_ bytes: Bytes, key: ByteRange, value: ByteRange) {
-        guard isOpen else { return }
+        guard isOpen, tooDeep == 0 else { return }
         let key = Reference.text(bytes.slice(key))
         if !open[open.count - 1].addMetadata(key, bytes.slice(value)) {
             refuse("\(ExportElement.metadata.name)")
@@ -155,14 +178,22 @@ struct ElementArchiving {
     /// Ends the innermost open element of this name, and what is open inside it. Returns the record
     /// if it is the outermost one.
     mutating func end(_ element: ExportElement) -> UnplacedRecord? {
+        if tooDeep > 0, element == .other || element != open.first?.element {
+            tooDeep -= 1
+            return nil
+        }
         guard let index = open.lastIndex(where: { $0.element == element }) else { return nil }
         return end(downTo: index)
     }
 
     /// Ends what is open.
-    mutating func endAll() -> UnplacedRecord? { isOpen ? end(downTo: 0) : nil }
+    mutating func endAll() -> UnplacedRecord? {
+        if let certain { open = certain.open }
+        return isOpen ? end(downTo: 0) : nil
+    }
 
     private mutating func end(downTo index: Int) -> UnplacedRecord? {
+        if index == 0 { (certain, tooDeep) = (nil, 0) }
         while open.count > max(index, 1), let inner = open.popLast() { add(inner) }
         guard index == 0, let outermost = open.popLast() else { return nil }
         guard let columns, !outermost.isTooLong else {
@@ -288,6 +319,16 @@ private struct Columns {
 }
 
 extension ExportElement {
+    /// Whether it is known inside one of those that become a record.
+    fileprivate var isPart: Bool {
+        switch self {
+        case .workoutActivity, .workoutEvent, .workoutStatistics, .workoutRoute, .fileReference,
+            .sensitivityPoint, .rightEye, .leftEye, .attachment:
+            true
+        default: false
+        }
+    }
+
     /// Whether it becomes a record of the archive, beside the records of the export.
     fileprivate var isArchived: Bool {
         switch self {
@@ -296,94 +337,5 @@ extension ExportElement {
             true
         default: false
         }
-    }
-}
-
-/// The beats that the watch measured for a heart rate variability: for each the seconds after the
-/// start of the record, and the beats a minute.
-///
-/// The export writes the time of each beat on a wall clock, in the phone's language and the time zone
-/// in which it exports, without a date: `7:04:44.86 PM`. Hours therefore tell nothing, and clocks
-/// differ by quarters of an hour; seconds since the beat before do not depend on either.
-struct Heartbeats {
-    /// A quarter of an hour, in hundredths of a second.
-    private static let quarter = 90_000
-    /// The longest list that is kept: 1 MiB, of which no series has a hundredth.
-    private static let longest = 1 << 20
-
-    /// Pairs of JSON, with a comma behind each.
-    private var pairs: [UInt8] = []
-    private var last: Int
-    private let start: Int
-
-    /// - Parameter start: the start of the record, in seconds since 1970.
-    init(since start: Int64) {
-        let quarters = Int64(Heartbeats.quarter / 100)
-        self.start = Int(start - start / quarters * quarters) * 100
-        last = self.start
-    }
-
-    mutating func add(rate: Bytes, time: Bytes) {
-        guard pairs.count < Heartbeats.longest else { return }
-        pairs.append(UInt8(ascii: "["))
-        if let time = Heartbeats.hundredths(time) {
-            let half = Heartbeats.quarter / 2
-            // The nearest time to the last beat, which the quarters of an hour do not tell.
-            var passed = (time - last) % Heartbeats.quarter
-            if passed > half { passed -= Heartbeats.quarter }
-            if passed < -half { passed += Heartbeats.quarter }
-            last += passed
-            pairs += Array(
-                RecordNumber.text(mantissa: Int64(last - start), decimals: 2).utf8)
-        } else {
-            pairs += Array("null".utf8)
-        }
-        pairs.append(UInt8(ascii: ","))
-        if RecordNumber.parse(rate) != nil {
-            pairs += rate
-        } else {
-            pairs += Array("null".utf8)
-        }
-        pairs += Array("],".utf8)
-    }
-
-    /// Returns the record beside the one that the beats belong to.
-    func record(beside other: ArchivedRecord, _ texts: TextTable) -> UnplacedRecord {
-        var origin = RecordOrigin(texts[other.origin])
-        origin.unit = nil
-        origin.type = nil
-        var record = other
-        record.value = .none
-        record.metadata = nil
-        let list = "[\(String(decoding: pairs.dropLast(), as: UTF8.self))]"
-        return UnplacedRecord(
-            type: Heartbeats.type, record: record, origin: origin,
-            members: [JSON.Member(name: "beats", value: .string(list))])
-    }
-
-    /// As HealthKit names a series of beats.
-    private static let type = "HKDataTypeIdentifierHeartbeatSeries"
-
-    /// Parses minutes, seconds and hundredths of a time such as `7:04:44.86 PM` or `08:34:05,10`;
-    /// returns `nil` for anything else.
-    private static func hundredths(_ text: Bytes) -> Int? {
-        var numbers: [Int] = []
-        var isInNumber = false
-        for byte in text {
-            let digit = byte &- 0x30
-            guard digit <= 9 else {
-                isInNumber = false
-                continue
-            }
-            if isInNumber, let number = numbers.popLast() {
-                numbers.append(number * 10 + Int(digit))
-            } else {
-                numbers.append(Int(digit))
-            }
-            guard numbers.count <= 4, (numbers.last ?? 0) < 100 else { return nil }
-            isInNumber = true
-        }
-        guard numbers.count == 4 else { return nil }
-        return (numbers[1] * 60 + numbers[2]) * 100 + numbers[3]
     }
 }

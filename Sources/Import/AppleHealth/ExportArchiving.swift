@@ -20,7 +20,10 @@ struct ExportArchiving: ExportHandler {
 
     mutating func record(
         _ bytes: Bytes, _ fields: RecordFields, isOpen: Bool, _ each: SampleHandler
-    ) { _ = add(bytes, fields, span(bytes, fields), isOpen: isOpen) }
+    ) {
+        if endsElements() { endElements() }
+        _ = add(bytes, fields, span(bytes, fields), isOpen: isOpen)
+    }
 
     /// Reads when a record began and ended; `nil` if it has no dates that can be read.
     @inline(__always)
@@ -33,7 +36,6 @@ struct ExportArchiving: ExportHandler {
     mutating func add(
         _ bytes: Bytes, _ fields: RecordFields, _ span: RecordArchiving.Span?, isOpen: Bool
     ) -> RecordArchiving.Outcome {
-        if elements.isOpen { endElements() }
         return records.add(bytes, fields, span, isOpen: isOpen)
     }
 
@@ -76,8 +78,9 @@ struct ExportArchiving: ExportHandler {
     /// How many elements that nobody knows are not kept.
     var unknownRefused: Int64 { elements.unknownRefused }
 
-    /// Whether an element beside the records is open.
-    var isInElement: Bool { elements.isOpen }
+    /// Notes a record of the top level; returns whether it ends the elements that are open.
+    @inline(__always)
+    mutating func endsElements() -> Bool { elements.isOpen && !elements.noteRecord() }
 
     /// Ends an element and returns the record that it became.
     mutating func ended(_ element: ExportElement) -> UnplacedRecord? { add(elements.end(element)) }

@@ -78,7 +78,7 @@ struct RecordMapper: ExportHandler {
         sourceCounts[source] += 1
         let span = archiving.span(bytes, fields)
         let result = interpret(bytes, fields, source, span)
-        if archiving.isInElement { endElements() }
+        if archiving.endsElements() { endElements() }
         // A record that cannot be sent is kept all the same if its type and dates can be read.
         let outcome = archiving.add(bytes, fields, span, isOpen: isOpen)
         if case .refused(let refusal) = outcome, case .unmapped = result {

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import HealthModel
 import Testing
 
 @testable import HealthStore
@@ -158,6 +159,59 @@ struct ElementArchivingTests {
                 "Workout s|-|-|-|-| \(times) 'B' {WorkoutEvent|[{\"type\":\"e\"}]|}",
                 "T s|-|-|-|-| \(times) 2 {t|2|}",
             ])
+    }
+
+    @Test func `a record inside a workout is its own, and what follows is the workout's`() throws {
+        let found = try reading(
+            body: """
+                <Workout workoutActivityType="A" sourceName="s" \(dates)>
+                <WorkoutZoneGroup unit="count/min"><WorkoutZone maximum="132"/></WorkoutZoneGroup>
+                <Record type="T" sourceName="s" \(dates) value="2">
+                  <MetadataEntry key="t" value="2"/>
+                </Record>
+                <WorkoutStatistics type="t" sum="1"/><MetadataEntry key="w" value="3"/>
+                </Workout>
+                <Record type="T" sourceName="s" \(dates) value="4"/>
+                """
+        ).report
+
+        #expect(
+            try Set(#require(found.records).lines()) == [
+                "T s|-|-|-|-| \(times) 2 {t|2|}", "T s|-|-|-|-| \(times) 4",
+                "Workout s|-|-|-|-| \(times) 'A' {w|3|"
+                    + #"WorkoutZoneGroup|[{"unit":"count/min","#
+                    + #""WorkoutZone":[{"maximum":"132"}]}]|"#
+                    + #"WorkoutStatistics|[{"type":"t","sum":"1"}]|}"#,
+            ])
+        #expect(found.made == [.workout: 1] && found.elementsRefused == [:])
+    }
+
+    @Test func `after many records an open workout counts as one that never ends`() throws {
+        let record = #"<Record type="T" sourceName="s" \#(dates) value="2"/>"#
+        let found = try reading(
+            body: """
+                <Workout workoutActivityType="A" sourceName="s" \(dates)>
+                \(String(repeating: record, count: 65))
+                <WorkoutStatistics type="t" sum="1"/></Workout>
+                """
+        ).report
+
+        #expect(
+            try #require(found.records).lines().contains("Workout s|-|-|-|-| \(times) 'A'"))
+        #expect(found.elementsRefused == ["WorkoutStatistics": 1])
+    }
+
+    @Test func `what nests too deep is counted, and what follows is in its place`() throws {
+        let open = (1...10).map { #"<N\#($0) \#($0 == 1 ? dates : "")>"# }.joined()
+        let close = (2...10).reversed().map { "</N\($0)>" }.joined()
+        let found = try reading(
+            body: open + "<MetadataEntry key='k' value='v'/>" + close + #"<Late b="1"/></N1>"#
+        ).report
+
+        let lines = try #require(found.records).lines()
+        #expect(found.elementsRefused == ["N9": 1, "N10": 1])
+        #expect(lines.count == 1)
+        #expect(lines.contains { $0.hasSuffix(#"|Late|[{"b":"1"}]|}"#) })
     }
 
     @Test func `a later export of the same workout, in winter, is the same record`() throws {
