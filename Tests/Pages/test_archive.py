@@ -1,7 +1,9 @@
 """The pages of an archive without a server in a real browser: a decade that ended a year ago."""
 
 import os
+import re
 import unittest
+import zipfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -27,6 +29,7 @@ jobs:
 """
 # The folder for pictures to look at, if somebody wants some.
 PICTURES = os.environ.get("PAGES_PICTURES")
+POINTS = 60
 END = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=365)
 
 
@@ -35,8 +38,28 @@ class Archive(Served):
         self.begin_with(JOBS if years else SCRIPTS)
         if years:
             export = invented_export.Export(END, years)
-            invented_export.write(export, self.folder / "export.zip")
+            path = self.folder / "export.zip"
+            invented_export.write(export, path)
+            self.add_route(path)
             self.run("run", "import")
+
+    @staticmethod
+    def add_route(path):
+        """Adds the way of the newest workout, a point every ten seconds."""
+        with zipfile.ZipFile(path, "a") as archive:
+            text = archive.read("apple_health_export/export.xml").decode()
+            start = re.findall(r'<Workout [^>]*startDate="([^"]+)"', text)[-1]
+            first = datetime.strptime(start, "%Y-%m-%d %H:%M:%S %z")
+            points = "".join(
+                f'<trkpt lon="{7 + 0.001 * step}" lat="{50 + 0.0005 * (step % 7)}"><time>'
+                f"{first + timedelta(seconds=10 * step):%Y-%m-%dT%H:%M:%SZ}</time></trkpt>"
+                for step in range(POINTS)
+            )
+            archive.writestr(
+                "apple_health_export/workout-routes/route_1.gpx",
+                f'<?xml version="1.0"?><gpx version="1.1"><trk><trkseg>{points}'
+                "</trkseg></trk></gpx>",
+            )
 
 
 def setUpModule():
@@ -113,6 +136,10 @@ class ArchiveCase(unittest.TestCase):
         shown = browser.values(".facts data")
         self.assertIn(round(rows[0]["minutes"]), shown)
         self.assertIn(rows[0]["energy"], shown)
+        # The way of the newest one, drawn from its points alone.
+        self.assertEqual(browser.values("#points"), [POINTS])
+        path = browser.find_element(By.CSS_SELECTOR, ".route path").get_attribute("d")
+        self.assertEqual(path.count("L"), POINTS - 1)
 
     def test_trends_shows_each_measure_and_says_how_it_compares(self):
         self.open("trends")

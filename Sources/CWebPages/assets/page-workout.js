@@ -29,12 +29,20 @@ async function load({id, signal}) {
             .filter((row) => row.start >= start && row.end <= Date.parse(workout.end)
                 && Number.isFinite(row.value));
     };
-    const [hearts, ways] =
-        await Promise.all([records("HeartRate"), records("DistanceWalkingRunning")]);
-    return {workout, hearts, ways};
+    const [hearts, ways, points] = await Promise.all([
+        records("HeartRate"), records("DistanceWalkingRunning"),
+        getOrNone("records", {
+            type: "WorkoutRoutePoint", by: "raw", since: day, until: last
+        }, signal),
+    ]);
+    const route = (points?.rows ?? [])
+        .filter((row) => Date.parse(row.start) >= start && row.start <= workout.end)
+        .map((row) => ({lat: Number(row.metadata?.lat), lon: Number(row.metadata?.lon)}))
+        .filter(({lat, lon}) => Number.isFinite(lat) && Number.isFinite(lon));
+    return {workout, hearts, ways, route};
 }
 
-function draw({workout, hearts, ways}) {
+function draw({workout, hearts, ways, route}) {
     const [start, end] = [Date.parse(workout.start), Date.parse(workout.end)];
     return [
         h("p", {class: "small"}, h("a", {href: "/workouts"}, "Workouts")),
@@ -52,9 +60,40 @@ function draw({workout, hearts, ways}) {
                 ["Begun", moment(workout.start)],
                 ["Source", workout.source],
             ])),
+        routePanel(route),
         heartPanel(hearts, start, end),
         splitsPanel(ways, start),
     ];
+}
+
+/** The most points of a drawn route. */
+const mostPoints = 2000;
+
+/** The route on a plain ground: no map is asked of anybody, who would learn where it was. */
+function routePanel(route) {
+    if (route.length < 2) return null;
+    const step = Math.ceil(route.length / mostPoints);
+    const shown = route.filter((_, index) => index % step === 0 || index === route.length - 1);
+    const middle = shown[Math.floor(shown.length / 2)].lat;
+    // A degree of longitude is shorter than one of latitude.
+    const places = shown.map(({lat, lon}) =>
+        ({x: lon * Math.cos(middle * Math.PI / 180), y: -lat}));
+    const edge = (pick, name) => pick(...places.map((place) => place[name]));
+    const [left, top] = [edge(Math.min, "x"), edge(Math.min, "y")];
+    const size = Math.max(edge(Math.max, "x") - left, edge(Math.max, "y") - top) || 1;
+    const at = ({x, y}) =>
+        `${(20 + 560 * (x - left) / size).toFixed(1)} ${(20 + 560 * (y - top) / size).toFixed(1)}`;
+    const height = 40 + 560 * (edge(Math.max, "y") - top) / size;
+    const width = 40 + 560 * (edge(Math.max, "x") - left) / size;
+    return h("section", {class: "panel", "aria-labelledby": "route"},
+        h("h2", {id: "route"}, "Route"),
+        h("p", {class: "muted"}, h("data", {value: route.length, id: "points"},
+            number(route.length)), " points, north at the top."),
+        svg("svg", {
+            class: "route", viewBox: `0 0 ${width.toFixed(1)} ${height.toFixed(1)}`, role: "img",
+            "aria-label": "The way of the workout, without a map",
+        }, svg("path", {d: places.map((place, index) => `${index ? "L" : "M"}${at(place)}`).join(""),
+            "vector-effect": "non-scaling-stroke"})));
 }
 
 function heartPanel(hearts, start, end) {
