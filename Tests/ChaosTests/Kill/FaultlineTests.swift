@@ -57,7 +57,7 @@ struct FaultlineTests {
         Case(rule: "clarity-jobs:open:before:1+:EMFILE", status: 65, words: "too many open files"),
         Case(
             rule: "clarity-jobs:spawn:before:1+:ENOMEM", status: 75,
-            words: "after failure 1 of the run"),
+            words: "failed once, tries again at"),
         // Faults that are retried or do not matter, except a failed `unlink`.
         Case(rule: "clarity-jobs-worker:send:before:2:ECONNRESET", status: 0),
         Case(rule: "clarity-jobs-worker:receive:after:2:ECONNRESET", status: 0),

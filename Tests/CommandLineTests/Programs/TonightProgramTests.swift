@@ -94,7 +94,7 @@ struct TonightProgramTests {
         let playground = try await Playground(sandboxOptions: nil) { _, _ in
             """
             version: 1
-            groups: { api: { per: 1 per 10h } }
+            groups: { api: { per: 1 per 5h } }
             jobs:
               - id: refused
                 kind: command
