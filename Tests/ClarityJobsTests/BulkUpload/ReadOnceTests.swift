@@ -173,7 +173,10 @@ import Testing
                     && $0.contains("MedicationDoseEvent (1)")
             }, "\(reports.notes)")
         let types = try bench.store().archive.types().map(\.name)
-        #expect(Set(types).isSuperset(of: ["StateOfMind", "MedicationDoseEvent", "Daily2030", "Undated"]))
+        #expect(
+            Set(types).isSuperset(of: [
+                "StateOfMind", "MedicationDoseEvent", "Daily2030", "Undated",
+            ]))
     }
 
     @Test func `names of elements are bounded, and only plain ones are shown`() throws {

@@ -61,6 +61,21 @@ struct AssistantProgramTests {
             answers.suffix(3).map { $0["error"]["code"].number } == [-32_601, -32_600, -32_700])
     }
 
+    @Test func `a tool is there only if the job file allows what it reads`() async throws {
+        let list = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}\n"
+        let rows = [
+            ("sleep: true", ["days", "nights", "trends"]), ("workouts: true", ["workouts"]),
+            ("activity: true", ["days", "trends"]), ("insights: true", ["insights"]),
+        ]
+
+        for (allowed, tools) in rows {
+            let result = try await playground("mcp: { \(allowed) }").run("mcp", input: list)
+            let answer = try JSONValue(result.output)
+
+            #expect(answer["result"]["tools"].elements.map { $0["name"].text } == tools)
+        }
+    }
+
     @Test func `a message without an end is refused`() async throws {
         let endless = String(repeating: "x", count: (1 << 20) + 1)
 
