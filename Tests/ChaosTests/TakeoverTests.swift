@@ -101,7 +101,7 @@ struct TakeoverTests {
         #expect(other.status == 0, "\(other.errors)")
         #expect(told.map(\.attempts) == [1])
         #expect(named.status == 75)
-        #expect(named.errors.contains("waits until run 1 has ended"), "\(named.errors)")
+        #expect(named.errors.contains("not started: run 1 is running"), "\(named.errors)")
         scheduler.signal(SIGKILL)
         _ = await scheduler.finish()
         let rescue = try await playground.run("run", "--due")
@@ -177,7 +177,7 @@ struct TakeoverTests {
         let after = try await worker.run("run hostile")
 
         #expect(during.status == 75)
-        #expect(during.output.contains("hostile: waits until run "), "\(during.output)")
+        #expect(during.output.contains("hostile: not started: run "), "\(during.output)")
         #expect(after.status == 0, "\(after.output)")
         let run = try await worker.lastRun(of: "hostile")
         let attempts = try await worker.playground.attempts(of: run.run)

@@ -139,7 +139,7 @@ struct WaitingProgramTests {
             "\(again.errors)")
         #expect(waiting["state"] == .string("enqueued") && waiting["attempts"] == .number(1))
         #expect(
-            after.status == 0 || after.errors.contains("is run 1, which is running"),
+            after.status == 0 || after.errors.contains("not started: run 1 is running"),
             "\(after.errors)")
         #expect(try await playground.sandbox?.count("metrics") == 3)
     }
