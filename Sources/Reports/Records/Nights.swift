@@ -48,7 +48,7 @@ extension Night {
             stretch = []
         }
         let records = rows.compactMap { row -> Record? in
-            let stage = (row.value ?? "").replacing("HKCategoryValueSleepAnalysis", with: "")
+            let stage = stage(of: row.value ?? "")
             guard stage != "InBed", row.end > row.at else { return nil }
             return Record(
                 source: row.source ?? "", part: Part(stage: stage, start: row.at, end: row.end))
@@ -68,11 +68,22 @@ extension Night {
         return byDay.values.sorted { $0.start < $1.start }
     }
 
+    /// Returns a stage without what HealthKit puts in front of it, compared byte by byte: there are
+    /// 80,000 in a decade.
+    private static func stage(of written: String) -> String {
+        let prefix = "HKCategoryValueSleepAnalysis"
+        guard written.hasPrefix(prefix) else { return written }
+        return String(decoding: written.utf8.dropFirst(prefix.utf8.count), as: UTF8.self)
+    }
+
     private static func night(of stretch: [Record], _ days: inout LocalDays) -> Night? {
         var stages: [String: Set<String>] = [:]
-        for record in stretch { stages[record.source, default: []].insert(record.part.stage) }
+        // Most nights are of one source, and there is nothing to compare.
+        let isMixed = stretch.contains { $0.source != stretch[0].source }
+        let compared = isMixed ? stretch[...] : stretch.prefix(1)
+        for record in compared { stages[record.source, default: []].insert(record.part.stage) }
         var best: String?
-        for record in stretch {
+        for record in compared {
             let count = stages[record.source]?.count ?? 0
             if best.map({ count > stages[$0]?.count ?? 0 }) ?? true { best = record.source }
         }
