@@ -228,10 +228,12 @@ struct RunCommand {
         // A job that is running got no other run.
         let runs = waiting.filter { !$0.isForItself }.compactMap(\.run)
         guard let first = runs.first else { return }
-        let names = runs.count == 1 ? "run \(first) stays" : "\(runs.count) runs stay"
+        let isOne = runs.count == 1
+        let names = isOne ? "run \(first) stays" : "\(runs.count) runs stay"
         composition.console.note(
-            "\(names): \(try composition.starter(file)) once it may; "
-                + "`clarity-jobs cancel \(runs.map { "\($0)" }.joined(separator: " "))` drops it")
+            "\(names): \(try composition.starter(file, isOne: isOne)) once \(isOne ? "it" : "each") may; "
+                + "`clarity-jobs cancel \(runs.map { "\($0)" }.joined(separator: " "))` \(isOne ? "drops it" : "drops them")"
+        )
     }
 
     private func requestedJobs(_ file: JobFile) throws(CommandFailure) -> [JobID] {
@@ -249,10 +251,13 @@ struct RunCommand {
 
 extension Composition {
     /// Who starts what waits, such as `the loop starts it`.
-    fileprivate func starter(_ file: JobFile) throws(CommandFailure) -> String {
+    fileprivate func starter(
+        _ file: JobFile, isOne: Bool = true
+    ) throws(CommandFailure) -> String {
         let history = try history(file)
         let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
-        return loops.isEmpty ? "no loop runs, the next `run --due` starts it" : "the loop starts it"
+        let start = isOne ? "starts it" : "starts them"
+        return loops.isEmpty ? "no loop runs, the next `run --due` \(start)" : "the loop \(start)"
     }
 }
 
@@ -371,9 +376,8 @@ struct RunRequests {
             } else {
                 // A job that left the job file may have an unfinished run still.
                 let former = JobID(word).flatMap { ledger.openRuns(of: $0).isEmpty ? nil : $0 }
-                let isVisible = composition.namedAccount == nil
                 let job =
-                    isVisible && former != nil
+                    composition.namedAccount == nil && former != nil
                     ? former : try composition.job(named: word, in: file).id
                 let open = job.map { ledger.openRuns(of: $0) } ?? []
                 guard !open.isEmpty else {
