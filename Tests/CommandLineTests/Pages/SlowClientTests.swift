@@ -45,6 +45,21 @@ struct SlowClientTests {
         }
     }
 
+    /// A server without a crowd, asked at the same moment: what holds up both is the machine.
+    private struct CalmServer {
+        private let pages: PagesProgram
+        private let cookie: String
+
+        init() async throws {
+            pages = try await PagesProgram(try await Playground(sandboxOptions: nil))
+            cookie = try await pages.enter()
+        }
+
+        func answer(_ path: String) async throws {
+            _ = try await pages.send("GET", path, cookie: cookie)
+        }
+    }
+
     /// Returns an answer, and whether it came within a second.
     private func timely<Answer>(
         _ ask: () async throws -> Answer
@@ -61,18 +76,16 @@ struct SlowClientTests {
         let crowd = try Crowd(
             600, port: pages.port, head: "GET /today HTTP/1.1\r\nHost: x\r\nX-Slow: yes yes yes")
 
-        // A server without a crowd, asked at the same moment: what holds up both is the machine.
-        let calm = try await PagesProgram(try await Playground(sandboxOptions: nil))
-        let calmCookie = try await calm.enter()
+        let calm = try await CalmServer()
 
         for _ in 0..<5 {
             try crowd.press()
             for path in ["/today", "/assets/app.js", "/enter", "/runs/1"] {
-                async let beside = timely { try await calm.send("GET", path, cookie: calmCookie) }
+                async let isMachineSlow = !timely { try await calm.answer(path) }.isTimely
                 let page = try await timely { try await pages.send("GET", path, cookie: cookie) }
-                let isMachineSlow = try await !beside.isTimely
+                let isExcused = try await isMachineSlow
                 #expect(page.answer.status == 200, "\(path)")
-                #expect(page.isTimely || isMachineSlow, "\(path)")
+                #expect(page.isTimely || isExcused, "\(path)")
             }
         }
         #expect(crowd.reopened > 0)
@@ -97,12 +110,16 @@ struct SlowClientTests {
         defer { bodies.forEach { close($0) } }
         for _ in 0..<600 { bodies.append(try LoopbackRequest.open(head, port: pages.port)) }
 
+        let calm = try await CalmServer()
         for _ in 0..<5 {
             for var body in bodies {
                 _ = send(body, &body, 1, Int32(MSG_NOSIGNAL))
             }
+            async let isMachineSlow = !timely { try await calm.answer("/today") }.isTimely
             let page = try await timely { try await pages.send("GET", "/today", cookie: cookie) }
-            #expect(page.answer.status == 200 && page.isTimely)
+            let isExcused = try await isMachineSlow
+            #expect(page.answer.status == 200)
+            #expect(page.isTimely || isExcused)
         }
     }
 
@@ -115,12 +132,16 @@ struct SlowClientTests {
             600, port: receiver.port,
             head: "POST \(ReceiverProgram.path) HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: yes yes")
 
+        let calm = try await CalmServer()
         for number in 0..<5 {
             try crowd.press()
+            async let isMachineSlow = !timely { try await calm.answer("/today") }.isTimely
             let push = try await timely {
                 try await receiver.send(ReceiverProgram.push(number), token: token)
             }
-            #expect(push.answer == .init(status: 200, text: "stored") && push.isTimely)
+            let isExcused = try await isMachineSlow
+            #expect(push.answer == .init(status: 200, text: "stored"))
+            #expect(push.isTimely || isExcused)
         }
         #expect(try playground.received().count == 5)
     }
