@@ -72,74 +72,94 @@ static const unsigned char asset_15[] = {
 };
 
 static const unsigned char asset_16[] = {
-#embed "assets/page-data.js"
+#embed "assets/page-activity.js"
 };
 
 static const unsigned char asset_17[] = {
-#embed "assets/page-explore.js"
+#embed "assets/page-data.js"
 };
 
 static const unsigned char asset_18[] = {
-#embed "assets/page-insights.js"
+#embed "assets/page-diary.js"
 };
 
 static const unsigned char asset_19[] = {
-#embed "assets/page-jobs.js"
+#embed "assets/page-ecgs.js"
 };
 
 static const unsigned char asset_20[] = {
-#embed "assets/page-machine.js"
+#embed "assets/page-explore.js"
 };
 
 static const unsigned char asset_21[] = {
-#embed "assets/page-run.js"
+#embed "assets/page-insights.js"
 };
 
 static const unsigned char asset_22[] = {
-#embed "assets/page-sleep.js"
+#embed "assets/page-jobs.js"
 };
 
 static const unsigned char asset_23[] = {
-#embed "assets/page-sources.js"
+#embed "assets/page-machine.js"
 };
 
 static const unsigned char asset_24[] = {
-#embed "assets/page-today.js"
+#embed "assets/page-records.js"
 };
 
 static const unsigned char asset_25[] = {
-#embed "assets/page-trends.js"
+#embed "assets/page-run.js"
 };
 
 static const unsigned char asset_26[] = {
-#embed "assets/page-workout.js"
+#embed "assets/page-sleep.js"
 };
 
 static const unsigned char asset_27[] = {
-#embed "assets/page-workouts.js"
+#embed "assets/page-sources.js"
 };
 
 static const unsigned char asset_28[] = {
-#embed "assets/pages.css"
+#embed "assets/page-today.js"
 };
 
 static const unsigned char asset_29[] = {
-#embed "assets/pictures.js"
+#embed "assets/page-trends.js"
 };
 
 static const unsigned char asset_30[] = {
-#embed "assets/runs.js"
+#embed "assets/page-workout.js"
 };
 
 static const unsigned char asset_31[] = {
-#embed "assets/series.js"
+#embed "assets/page-workouts.js"
 };
 
 static const unsigned char asset_32[] = {
-#embed "assets/style.css"
+#embed "assets/page-year.js"
 };
 
 static const unsigned char asset_33[] = {
+#embed "assets/pages.css"
+};
+
+static const unsigned char asset_34[] = {
+#embed "assets/pictures.js"
+};
+
+static const unsigned char asset_35[] = {
+#embed "assets/runs.js"
+};
+
+static const unsigned char asset_36[] = {
+#embed "assets/series.js"
+};
+
+static const unsigned char asset_37[] = {
+#embed "assets/style.css"
+};
+
+static const unsigned char asset_38[] = {
 #embed "assets/timeline.js"
 };
 
@@ -160,24 +180,29 @@ static const struct cwebpages_asset assets[] = {
     {"nights.js", asset_13, sizeof asset_13},
     {"page-access.js", asset_14, sizeof asset_14},
     {"page-accounts.js", asset_15, sizeof asset_15},
-    {"page-data.js", asset_16, sizeof asset_16},
-    {"page-explore.js", asset_17, sizeof asset_17},
-    {"page-insights.js", asset_18, sizeof asset_18},
-    {"page-jobs.js", asset_19, sizeof asset_19},
-    {"page-machine.js", asset_20, sizeof asset_20},
-    {"page-run.js", asset_21, sizeof asset_21},
-    {"page-sleep.js", asset_22, sizeof asset_22},
-    {"page-sources.js", asset_23, sizeof asset_23},
-    {"page-today.js", asset_24, sizeof asset_24},
-    {"page-trends.js", asset_25, sizeof asset_25},
-    {"page-workout.js", asset_26, sizeof asset_26},
-    {"page-workouts.js", asset_27, sizeof asset_27},
-    {"pages.css", asset_28, sizeof asset_28},
-    {"pictures.js", asset_29, sizeof asset_29},
-    {"runs.js", asset_30, sizeof asset_30},
-    {"series.js", asset_31, sizeof asset_31},
-    {"style.css", asset_32, sizeof asset_32},
-    {"timeline.js", asset_33, sizeof asset_33},
+    {"page-activity.js", asset_16, sizeof asset_16},
+    {"page-data.js", asset_17, sizeof asset_17},
+    {"page-diary.js", asset_18, sizeof asset_18},
+    {"page-ecgs.js", asset_19, sizeof asset_19},
+    {"page-explore.js", asset_20, sizeof asset_20},
+    {"page-insights.js", asset_21, sizeof asset_21},
+    {"page-jobs.js", asset_22, sizeof asset_22},
+    {"page-machine.js", asset_23, sizeof asset_23},
+    {"page-records.js", asset_24, sizeof asset_24},
+    {"page-run.js", asset_25, sizeof asset_25},
+    {"page-sleep.js", asset_26, sizeof asset_26},
+    {"page-sources.js", asset_27, sizeof asset_27},
+    {"page-today.js", asset_28, sizeof asset_28},
+    {"page-trends.js", asset_29, sizeof asset_29},
+    {"page-workout.js", asset_30, sizeof asset_30},
+    {"page-workouts.js", asset_31, sizeof asset_31},
+    {"page-year.js", asset_32, sizeof asset_32},
+    {"pages.css", asset_33, sizeof asset_33},
+    {"pictures.js", asset_34, sizeof asset_34},
+    {"runs.js", asset_35, sizeof asset_35},
+    {"series.js", asset_36, sizeof asset_36},
+    {"style.css", asset_37, sizeof asset_37},
+    {"timeline.js", asset_38, sizeof asset_38},
 };
 
 const struct cwebpages_asset *cwebpages_find(const char *name) {

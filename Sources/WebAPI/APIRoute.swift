@@ -121,7 +121,10 @@ extension APIRoute {
             [APIParameter("type", .type, .operand, isRequired: true, "the type"), since, until]),
         APIRoute(
             "records", "The types of records, or the records of one type or sums of them",
-            "records", [APIParameter("type", .type, .operand, "the type"), period, since, until]),
+            "records",
+            // A clinical document may have megabytes of text.
+            with: ["--cut=2000"],
+            [APIParameter("type", .type, .operand, "the type"), period, since, until]),
         APIRoute("summary", "The newest day that has data, on one screen", "summary"),
         APIRoute(
             "nights", "Nights, or what those of each month have in common", "nights",
@@ -129,6 +132,28 @@ extension APIRoute {
         APIRoute(
             "workouts", "Workouts, or how much those of each month are", "workouts",
             [spanPeriod, since, until]),
+        APIRoute(
+            "activity", "What a watch counted of days beside their goals", "activity",
+            [spanPeriod, since, until]),
+        APIRoute(
+            "diary", "Symptoms, medications, moods, the cycle and notifications", "diary",
+            [since, until]),
+        APIRoute("ecgs", "Electrocardiograms without their curves", "ecgs", [since, until]),
+        APIRoute(
+            "ecgs/{start}", "The electrocardiograms that begin at a second, with their curves",
+            "ecgs",
+            [
+                APIParameter(
+                    "start", .time, .operand, isRequired: true, "when it begins, as `ecgs` lists it"
+                )
+            ]),
+        APIRoute(
+            "year", "A year beside the one before", "year",
+            [
+                APIParameter(
+                    "year", .number(1900...9998), .operand,
+                    "the year; the newest with data by default")
+            ]),
         APIRoute(
             "trends", "A month beside the twelve months before it", "trends",
             [

@@ -147,6 +147,68 @@ class Export:
             )
         self.lines.append(" </Workout>")
 
+    def goals(self, day):
+        """The rings of a watch; today's are as they are so far."""
+        chance = random.Random(f"goals {day:%Y-%m-%d}")
+        fit = self.fitness(day)
+        self.lines.append(
+            f' <ActivitySummary dateComponents="{day:%Y-%m-%d}"'
+            f' activeEnergyBurned="{chance.gauss(520 + 90 * fit, 90):.1f}"'
+            ' activeEnergyBurnedGoal="500" activeEnergyBurnedUnit="kcal" appleMoveTime="0"'
+            f' appleMoveTimeGoal="0" appleExerciseTime="{max(0, chance.gauss(33 + 9 * fit, 12)):.0f}"'
+            f' appleExerciseTimeGoal="30" appleStandHours="{chance.choice((10, 11, 12, 12, 13))}"'
+            ' appleStandHoursGoal="12"/>'
+        )
+
+    def diary(self, day):
+        """What a person notes now and then."""
+        chance = random.Random(f"diary {day:%Y-%m-%d}")
+        at = day + timedelta(hours=18, minutes=chance.randrange(60))
+        if at > self.until:
+            return
+        if chance.random() < 0.06:
+            severity = chance.choice(("Mild", "Moderate", "Severe"))
+            self.record(
+                f"HKCategoryTypeIdentifier{chance.choice(('Headache', 'Fatigue', 'Nausea'))}",
+                at - timedelta(hours=3), at, f"HKCategoryValueSeverity{severity}", source="Health"
+            )
+        status = "skipped" if chance.random() < 0.1 else "taken"
+        self.lines.append(
+            f' <MedicationDoseEvent name="Vitamin D" logStatus="{status}" dosage="1"'
+            f' unit="tablet" scheduledDate="{when(at - timedelta(hours=10))}"/>'
+        )
+        if chance.random() < 0.3:
+            label = chance.choice(("calm", "content", "tense", "tired", "proud"))
+            self.lines.append(
+                f' <StateOfMind kind="dailyMood" valence="{chance.uniform(-0.6, 0.9):.2f}"'
+                f' startDate="{when(at)}" endDate="{when(at)}"><Label name="{label}"/></StateOfMind>'
+            )
+
+    def electrocardiograms(self):
+        """The files of some electrocardiograms, by name."""
+        files = {}
+        chance = random.Random("electrocardiograms")
+        for number in range(4):
+            at = self.until - timedelta(days=3 + 40 * number, hours=2)
+            rate, beat = 512, 512 * 60 // (58 + 4 * number)
+            values = []
+            for place in range(30 * rate):
+                phase = (place % beat) / beat
+                bump = lambda middle, width, size: size * math.exp(-(((phase - middle) / width) ** 2))
+                values.append(
+                    bump(0.16, 0.03, 110) + bump(0.27, 0.008, -90) + bump(0.29, 0.009, 950)
+                    + bump(0.315, 0.009, -200) + bump(0.52, 0.05, 240)
+                    + 18 * math.sin(place / 700) + chance.gauss(0, 7)
+                )
+            finding = "Sinus Rhythm" if number != 2 else "Inconclusive"
+            text = "\n".join(f"{value:.3f}" for value in values)
+            files[f"ecg_{at:%Y-%m-%d}.csv"] = (
+                f"Name,Nobody\nRecorded Date,{when(at)}\nClassification,{finding}\nSymptoms,None\n"
+                'Software Version,2.0\nDevice,"Watch7,1"\nSample Rate,512 hertz\n\nLead,Lead I\n'
+                f"Unit,µV\n\n{text}\n"
+            )
+        return files
+
     def days(self):
         today = self.until.replace(hour=0, minute=0, second=0, microsecond=0)
         for back in range(round(self.years * 365.25), -1, -1):
@@ -156,6 +218,8 @@ class Export:
             self.steps(day, 12 if dense else 2)
             if back < 400:
                 self.night(day)
+                self.diary(day)
+            self.goals(day)
             if self.random.random() < 0.4 + 0.15 * self.fitness(day):
                 self.workout(day)
         # What the backend refuses: a rate out of its range, and a type that it has no field for.
@@ -183,6 +247,8 @@ class Export:
 def write(export, path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("apple_health_export/export.xml", export.text())
+        for name, text in export.electrocardiograms().items():
+            archive.writestr(f"apple_health_export/electrocardiograms/{name}", text)
 
 
 def main():

@@ -30,6 +30,11 @@ jobs:
 # The folder for pictures to look at, if somebody wants some.
 PICTURES = os.environ.get("PAGES_PICTURES")
 POINTS = 60
+PAGES = (
+    *("today", "sleep", "sleep?days=all", "workouts", "workouts?days=all", "trends", "year", "diary"),
+    *("activity", "activity?days=all", "ecgs", "records", "records?type=HeartRate"),
+    "records?type=ActivitySummary",
+)
 END = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=365)
 
 
@@ -150,11 +155,98 @@ class ArchiveCase(unittest.TestCase):
             self.assertEqual(browser.values(f"{card} .value data"), [one["value"]])
             self.assertIn(one["words"][1:], browser.text(card))
 
+    def test_activity_shows_the_goals_of_each_day_and_all_years(self):
+        self.open("activity")
+        rows = served.json("activity", "--since", "28d")["rows"]
+        self.assertEqual(len(browser.find_elements(By.CSS_SELECTOR, ".ring-days svg")), len(rows))
+        self.assertEqual(browser.values("#closed"), [sum(row["all_closed"] for row in rows)])
+        newest = browser.find_elements(By.CSS_SELECTOR, ".ring-days svg")[-1]
+        share = round(100 * rows[0]["move"] / rows[0]["move_goal"])
+        self.assertIn(f"Move {share} %", newest.get_attribute("aria-label"))
+        self.open("activity?days=all")
+        months = served.json("activity", "--by", "month")["rows"]
+        self.assertGreater(len(months), 118)
+        self.assertEqual(browser.values("#all-closed"), [sum(row["all_closed"] for row in months)])
+        self.open("today")
+        self.assertEqual(browser.values(".goals data")[0], rows[0]["move"])
+
+    def test_the_diary_shows_each_entry_under_its_day(self):
+        self.open("diary")
+        rows = served.json("diary", "--since", "90d")["rows"]
+        self.assertEqual(browser.values("#entries"), [len(rows)])
+        shown = browser.texts(".entries strong")
+        self.assertEqual(shown, [row["title"] for row in rows[:200]])
+        browser.find_element(By.CSS_SELECTOR, "[data-key='kind mood']").click()
+        moods = [row for row in rows if row["kind"] == "mood"]
+        until(lambda: browser.values("#entries") == [len(moods)], "the moods")
+        self.assertIn("pleasant", browser.text(".entries li"))
+
+    def test_an_electrocardiogram_is_drawn_from_each_of_its_samples(self):
+        self.open("ecgs")
+        rows = served.json("ecgs")["rows"]
+        self.assertEqual(browser.values("#ecgs"), [len(rows)])
+        browser.find_elements(By.CSS_SELECTOR, "a[href^='/ecgs?at=']")[0].click()
+        until(lambda: browser.find_elements(By.CSS_SELECTOR, ".paper"), "the curve")
+        self.assertEqual(browser.text("h1"), rows[0]["classification"])
+        paths = browser.execute_script(
+            "return [...document.querySelectorAll('.paper .trace')].map((one) => one.getAttribute('d'))"
+        )
+        self.assertEqual(sum(path.count("L") + path.count("M") for path in paths), rows[0]["samples"])
+        # The highest point of the paper is the greatest sample of its strip: 10 mm a millivolt.
+        curve = served.json("ecgs", rows[0]["start"])["rows"][0]["curve"]
+        strip = curve[: len(curve) // len(paths)]
+        heights = [float(point.split(" ")[1]) for point in re.split("[ML]", paths[0])[1:]]
+        self.assertAlmostEqual(
+            max(heights) - min(heights), (max(strip) - min(strip)) / 100, places=1
+        )
+
+    def test_records_shows_each_type_and_each_record_with_its_metadata(self):
+        self.open("records")
+        types = served.json("records")
+        self.assertEqual(browser.values("#all-records"), [sum(one["records"] for one in types)])
+        self.assertEqual(len(browser.texts("tbody tr")), len(types))
+        for name in ("StepCount", "Headache", "ActivitySummary"):
+            self.open(f"records?type={name}")
+            one = next(one for one in types if one["type"].endswith(name))
+            self.assertEqual(browser.values("#records"), [one["records"]])
+            shown = browser.values("#shown")[0]
+            self.assertGreater(shown, 0, name)
+            self.assertEqual(len(browser.texts(".records > li")), min(100, shown), name)
+        browser.find_element(By.CSS_SELECTOR, ".records summary").click()
+        self.assertIn("activeEnergyBurned", browser.text(".records .facts"))
+
+    def test_a_year_is_shown_beside_the_one_before(self):
+        year = END.year
+        self.open(f"year?year={year}")
+        answer = served.json("year", str(year))
+        for one in answer["measures"]:
+            card = f'[data-measure="{one["measure"]}"]'
+            self.assertEqual(browser.values(f"{card} .value data"), [one["value"]])
+            bars = browser.find_elements(By.CSS_SELECTOR, f"{card} svg rect")
+            self.assertEqual(len(bars), len(one["months"]), one["measure"])
+        self.assertEqual(browser.values("#rings"), [answer["rings_closed"]])
+        self.assertEqual(
+            browser.values("#year-workouts"), [sum(one["workouts"] for one in answer["activities"])]
+        )
+        browser.find_element(By.CSS_SELECTOR, "[data-key='before']").click()
+        until(lambda: browser.text("h1") == f"{year - 1} in review", "the year before")
+
+    def test_a_way_has_the_unit_of_the_region(self):
+        self.open("workouts")
+        row = next(one for one in served.json("workouts", "--since", "90d")["rows"] if one["distance"])
+        cells = browser.execute_script(
+            "return [...document.querySelectorAll('td[data-head=Distance] data')]"
+            ".map((one) => [one.value, one.textContent])"
+        )
+        shown = next(text for value, text in cells if float(value) == row["distance"])
+        self.assertEqual(row["distance_unit"], "km")
+        self.assertEqual(shown, f"{round(row['distance'] / 1.609344, 1):g} mi")
+
     def test_nothing_serious_is_found_by_axe_and_a_phone_never_scrolls_sideways(self):
         workout = served.json("workouts", "--since", "30d")["rows"][0]["start"]
         second = int(datetime.fromisoformat(workout.replace("Z", "+00:00")).timestamp())
-        pages = ("today", "sleep", "sleep?days=all", "workouts", "workouts?days=all", "trends")
-        for page in (*pages, f"workouts/{second}"):
+        cardiogram = served.json("ecgs")["rows"][0]["start"]
+        for page in (*PAGES, f"workouts/{second}", f"ecgs?at={cardiogram}"):
             for dark in (False, True):
                 browser.resize(WIDE)
                 browser.theme(dark)
@@ -183,7 +275,7 @@ class ArchiveCase(unittest.TestCase):
         self.assertTrue(browser.find_elements(By.CSS_SELECTOR, "#pages a[href='/sleep']"))
 
     def test_a_no_fault_is_on_the_console(self):
-        for page in ("today", "sleep?days=all", "workouts?days=all", "trends"):
+        for page in PAGES:
             self.open(page)
         browser.listen()
         self.assertEqual([line for line in browser.said if "SEVERE" in line], [])

@@ -127,8 +127,23 @@ const units = {
 /** A unit as people write it. */
 export const unitText = (unit) => units[unit] ?? unit;
 
+/** Whether the reader's region measures ways in miles. */
+export const usesMiles = () =>
+    ["US", "GB", "LR", "MM"].includes(new Intl.Locale(navigator.language).maximize().region);
+
+/** Kilometres in a mile. */
+export const mile = 1.609344;
+
+/** A value in the unit in which the reader's region measures it; only ways have another one. */
+export function regional(value, unit) {
+    if (unit === "km" && usesMiles()) return {value: value / mile, unit: "mi"};
+    if (unit === "mi" && !usesMiles()) return {value: value * mile, unit: "km"};
+    return {value, unit};
+}
+
 /**
- * A measure as a `data` element, whose value is the exact number.
+ * A measure as a `data` element, whose value is the exact number in the unit given; what is shown is
+ * in that of the reader's region.
  *
  * @param {number | null} value
  * @param {string} unit
@@ -143,9 +158,16 @@ export function measure(value, unit) {
     if (unit === "share") {
         return h("data", {value}, number(value * 100, 1), h("span", {class: "unit"}, " %"));
     }
-    const text = unitText(unit);
-    return h("data", {value}, number(value, decimalsFor(value)),
+    const shown = regional(value, unit);
+    const text = unitText(shown.unit);
+    return h("data", {value}, number(shown.value, decimalsFor(shown.value)),
         text ? h("span", {class: "unit"}, ` ${text}`) : null);
+}
+
+/** A measure as plain text, for what has no elements in it. */
+export function quantity(value, unit) {
+    const shown = regional(value, unit);
+    return `${number(shown.value)} ${unitText(shown.unit)}`.trim();
 }
 
 /** Minutes as hours and minutes where there is no room for units: `7 h 12`. */

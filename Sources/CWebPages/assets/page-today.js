@@ -1,6 +1,6 @@
 /** Today: the newest value of each measure, last night, the latest insight, what is not fresh. */
 import {get, getOrNone, hasBackend} from "./api.js";
-import {behind, h, noData, table} from "./dom.js";
+import {behind, facts, h, noData, table} from "./dom.js";
 import {
     addDays,
     age,
@@ -11,12 +11,13 @@ import {
     measure,
     moment,
     number,
+    quantity,
+    regional,
     span,
-    unitText,
     words
 } from "./format.js";
 import {loadNights, minutesByStage} from "./nights.js";
-import {hourAxis, nightPicture, sparkline, stageOf, stages} from "./pictures.js";
+import {hourAxis, nightPicture, rings, sparkline, stageOf, stages} from "./pictures.js";
 import {commandText} from "./runs.js";
 
 /** The page that shows a measure over time. */
@@ -30,13 +31,14 @@ const shownDays = 30;
 async function load({signal}) {
     const [summary, status] =
         await Promise.all([getOrNone("summary", {}, signal), get("status", {}, signal)]);
-    if (!summary) return {summary, status, night: null, series: []};
+    if (!summary) return {summary, status, night: null, goals: null, series: []};
     const {day} = summary;
-    const [{nights}, ...series] = await Promise.all([
+    const [{nights}, activity, ...series] = await Promise.all([
         loadNights({since: day, until: day}, signal),
+        getOrNone("activity", {since: day, until: day}, signal),
         ...summary.items.map((item) => recent(item.name, day, signal)),
     ]);
-    return {summary, status, night: nights[0] ?? null, series};
+    return {summary, status, night: nights[0] ?? null, goals: activity?.rows[0] ?? null, series};
 }
 
 /** The days of a measure up to one; a measure that was never recorded has none. */
@@ -49,7 +51,7 @@ async function recent(name, last, signal) {
 
 const valueOf = (day) => day.mean ?? day.total ?? null;
 
-function draw({summary, status, night, series}) {
+function draw({summary, status, night, goals, series}) {
     const isEmpty = !summary
         || !night && !summary.insight && summary.items.every((item) => item.value === null);
     const needy = troubles(status);
@@ -64,7 +66,8 @@ function draw({summary, status, night, series}) {
         h("ul", {class: "cards"},
             summary.items.map((item, index) => card(item, series[index], summary.day, isOld))),
         behind(`The last ${shownDays} days as a table`, () => daysTable(summary, series)),
-        h("div", {class: "columns"}, lastNight(night, isOld), insight(summary.insight)),
+        h("div", {class: "columns"}, lastNight(night, isOld), goalsPanel(goals),
+            insight(summary.insight)),
     ];
 }
 
@@ -76,10 +79,10 @@ function card(item, series, today, isOld) {
     // A day that is not over has no sum yet: the last whole day stands in.
     const whole = item.value === null ? (series?.days ?? []).at(-1) : undefined;
     const latest = item.value ?? (whole ? valueOf(whole) : null);
-    const unit = unitText(item.unit);
     const link = linkOf(item);
-    const [least, most] = [Math.min(...known), Math.max(...known)].map((value) => number(value));
-    const range = known.length > 1 ? `${shownDays} days, from ${least} to ${most} ${unit}` : "";
+    const range = known.length < 2 ? ""
+        : `${shownDays} days, from ${number(regional(Math.min(...known), item.unit).value)} to ${
+            quantity(Math.max(...known), item.unit)}`;
     const day = item.day ?? whole?.day;
     const when = !day ? "nothing recorded" : day === today && !isOld ? "today" : civilDay(day);
     return h("li", {class: `card ${item.state}`, "data-measure": item.name},
@@ -88,7 +91,7 @@ function card(item, series, today, isOld) {
                  : item.title),
         h("p", {class: "value"},
             latest === null ? h("span", {class: "muted"}, "–") : measure(latest, item.unit)),
-        h("p", {class: "muted small"}, when, item.as_of ? [" · ", age(item.as_of)] : null,
+        h("p", {class: "muted small"}, when, item.as_of && !isOld ? [" · ", age(item.as_of)] : null,
             item.state === "stale" ? h("strong", {class: "warn"}, " · stale") : null),
         sparkline(days, range));
 }
@@ -163,6 +166,19 @@ function lastNight(night, isOld) {
             h("ul", {"aria-hidden": "true"}, stages.map((stage) => h("li", null, stage.name))),
             h("div", {class: "picture"}, nightPicture(night), hourAxis(night.start, night.end))),
         behind("Stages as a table", () => stageTables(night)));
+}
+
+/** The rings of the day. */
+function goalsPanel(day) {
+    if (!day) return null;
+    const part = (name, value, goal, unit) => value === null ? null
+        : [name, [measure(value, unit), goal === null ? null : ` of ${number(goal, 0)}`]];
+    return panel("Goals", "/activity",
+        h("div", {class: "goals"}, rings(day), facts([
+            part("Move", day.move, day.move_goal, day.move_unit),
+            part("Exercise", day.exercise_minutes, day.exercise_minutes_goal, "min"),
+            part("Stand", day.stand_hours, day.stand_hours_goal, "h"),
+        ].filter(Boolean))));
 }
 
 function stageTables(night) {

@@ -1,7 +1,7 @@
 /** Trends: each measure of a month beside the twelve months before it, in words. */
 import {getOrNone} from "./api.js";
 import {behind, button, h, noData, table} from "./dom.js";
-import {addDays, measure, number, unitText} from "./format.js";
+import {addDays, measure, quantity} from "./format.js";
 import {lastDay, monthName} from "./months.js";
 import {sparkline} from "./pictures.js";
 
@@ -53,7 +53,7 @@ function card(one, month) {
     const months = [];
     for (let name = month; months.length < 13; name = addDays(`${name}-01`, -1).slice(0, 7))
         months.unshift(name === month ? one.value : values.get(name) ?? null);
-    const label = `${one.title} of 13 months, up to ${number(one.value)} ${unitText(one.unit)}`;
+    const label = `${one.title} of 13 months, up to ${quantity(one.value, one.unit)}`;
     return h("li", {class: "card", "data-measure": one.measure, "data-place": one.place},
         h("h2", null, link ? h("a", {href: link, "data-key": `card ${one.measure}`}, one.title)
                            : one.title),

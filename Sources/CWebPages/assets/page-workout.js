@@ -1,7 +1,7 @@
 /** One workout: its sums, its heart rate over time, and its splits. */
 import {getOrNone, RequestError} from "./api.js";
 import {behind, facts, h, svg, table} from "./dom.js";
-import {civilDay, clockTime, dayOf, measure, moment, number, span} from "./format.js";
+import {civilDay, clockTime, dayOf, measure, mile, moment, number, span, usesMiles} from "./format.js";
 import {figure} from "./page-workouts.js";
 
 const minute = 60_000;
@@ -132,7 +132,7 @@ function ranges(hearts, end) {
     return sums.map((length, place) => [name(place), length]);
 }
 
-/** When each whole kilometre was reached, from the distances of the source that has the most. */
+/** When each whole kilometre or mile was reached, from the distances of the source that has the most. */
 function splitsPanel(ways, start) {
     const bySource = new Map();
     for (const way of ways) {
@@ -140,8 +140,10 @@ function splitsPanel(ways, start) {
         bySource.get(way.source).push(way);
     }
     const own = [...bySource.values()].sort((a, b) => b.length - a.length)[0] ?? [];
-    const scale = {km: 1, m: 0.001, mi: 1.609344}[own[0]?.unit];
-    if (!scale) return null;
+    const kilometres = {km: 1, m: 0.001, mi: mile}[own[0]?.unit];
+    if (!kilometres) return null;
+    const scale = usesMiles() ? kilometres / mile : kilometres;
+    const [one, many] = usesMiles() ? ["Mile", "Miles"] : ["Kilometre", "Kilometres"];
     const splits = [];
     let [sum, last] = [0, start];
     for (const way of own) {
@@ -156,8 +158,8 @@ function splitsPanel(ways, start) {
     }
     if (splits.length === 0) return null;
     return h("section", {class: "panel", "aria-labelledby": "splits"},
-        h("h2", {id: "splits"}, "Kilometres"),
-        table("Kilometres", ["Kilometre", "#Time"],
+        h("h2", {id: "splits"}, many),
+        table(many, [one, "#Time"],
             splits.map((length, index) => [number(index + 1), span(length)])));
 }
 

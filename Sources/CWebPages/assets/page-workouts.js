@@ -1,7 +1,7 @@
 /** Workouts: how much, each one, and all years month by month. */
 import {getOrNone} from "./api.js";
 import {behind, choices, empty, h, svg, table} from "./dom.js";
-import {addDays, civilDay, dayOf, measure, moment, number, unitText} from "./format.js";
+import {addDays, civilDay, dayOf, measure, moment, number, regional, unitText} from "./format.js";
 import {byYear, lastDay, monthBars, monthName} from "./months.js";
 
 const lengths = [30, 90, 365];
@@ -56,8 +56,11 @@ function draw(data, place) {
 }
 
 /** A number of a workout with its unit. */
-export const figure = (value, unit) => value === null || value === undefined ? ""
-    : h("data", {value}, number(value), h("span", {class: "unit"}, ` ${unitText(unit)}`));
+export function figure(value, unit) {
+    if (value === null || value === undefined) return "";
+    const shown = regional(value, unit);
+    return h("data", {value}, number(shown.value), h("span", {class: "unit"}, ` ${unitText(shown.unit)}`));
+}
 
 /** The address of a workout's page: the second at which it begins. */
 const address = (one) => `/workouts/${Math.round(Date.parse(one.start) / 1000)}`;

@@ -100,3 +100,58 @@ export const stageKey = () => h("ul", {class: "key"},
     stages.map(
         (stage) => h("li", null,
             h("span", {class: `swatch back-${stage.style}`, "aria-hidden": "true"}), stage.name)));
+
+/**
+ * Bars of one number a month, from zero or, where zero says nothing, from below the least one.
+ *
+ * @param {(number | null)[]} values
+ * @param {{label: string, isFromZero: boolean, text: (value: number, index: number) => string}} options
+ */
+export function bars(values, {label, isFromZero, text}) {
+    const known = values.filter((value) => value !== null);
+    if (known.length === 0) return null;
+    const [least, most] = [Math.min(...known), Math.max(...known)];
+    const floor = isFromZero ? Math.min(0, least) : least - (most - least) / 2;
+    const height = (value) => 3 + 33 * (most > floor ? (value - floor) / (most - floor) : 1);
+    const step = 200 / values.length;
+    return svg("svg", {
+        class: "bars small-bars", viewBox: "0 0 200 40", preserveAspectRatio: "none", role: "img",
+        "aria-label": label,
+    }, values.map((value, index) => value === null ? null : svg("rect", {
+        x: (index * step + step * 0.15).toFixed(1), width: (step * 0.7).toFixed(1),
+        y: (38 - height(value)).toFixed(1), height: height(value).toFixed(1),
+    }, svg("title", null, text(value, index)))));
+}
+
+const ringParts = [
+    {name: "Move", style: "move", value: "move", goal: "move_goal"},
+    {name: "Exercise", style: "exercise", value: "exercise_minutes", goal: "exercise_minutes_goal"},
+    {name: "Stand", style: "stand", value: "stand_hours", goal: "stand_hours_goal"},
+];
+
+/**
+ * The three rings of a day; a ring without a goal stays empty.
+ *
+ * @param {Record<string, any>} day a row of `activity`
+ */
+export function rings(day) {
+    const share = (part) => day[part.goal] ? (day[part.value] ?? 0) / day[part.goal] : 0;
+    const words = ringParts.map((part) => `${part.name} ${Math.round(100 * share(part))} %`);
+    return svg("svg", {
+        class: "rings", viewBox: "0 0 100 100", role: "img", "aria-label": words.join(", "),
+    }, ringParts.map((part, index) => {
+        const radius = 44 - 13 * index;
+        const round = 2 * Math.PI * radius;
+        const arc = Math.min(1, share(part)) * round;
+        return svg("g", {class: `ring-${part.style}`},
+            svg("circle", {class: "rest", cx: 50, cy: 50, r: radius}),
+            arc > 0 ? svg("circle", {
+                cx: 50, cy: 50, r: radius, transform: "rotate(-90 50 50)",
+                "stroke-dasharray": `${arc.toFixed(1)} ${(round - arc + 0.1).toFixed(1)}`,
+            }) : null);
+    }));
+}
+
+/** What the colours of rings mean. */
+export const ringNames = () => h("ul", {class: "key"}, ringParts.map((part) => h("li", null,
+    h("span", {class: `swatch back-ring-${part.style}`, "aria-hidden": "true"}), part.name)));

@@ -9,6 +9,9 @@ public struct ArchivedType: Hashable, Sendable {
     public let months: [Int]
     var typeMonths: [TypeMonth] { months.map { TypeMonth(type: name, month: $0) } }
 
+    /// Returns the type with one of its months.
+    package func only(_ month: Int) -> ArchivedType { ArchivedType(name: name, months: [month]) }
+
     /// Whether a person means this type by a name: its own, or its short one. `HeartRate` means the
     /// `heart_rate` of other sources too.
     public func isMeant(by name: String) -> Bool {

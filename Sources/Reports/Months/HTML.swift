@@ -66,3 +66,105 @@ struct HTML {
         return escaped
     }
 }
+
+// The parts of a report as one file: no script, and nothing from elsewhere.
+extension HTML {
+    /// Returns the whole document.
+    static func document(_ title: String, _ parts: [HTML]) -> String {
+        let head = HTML(
+            "head", HTML("meta", ["charset": "utf-8"]),
+            HTML("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"]),
+            HTML(
+                "meta",
+                [
+                    "http-equiv": "Content-Security-Policy",
+                    "content": "default-src 'none'; style-src 'unsafe-inline'",
+                ]),
+            HTML("title", text: title), HTML("style", HTML.monthStyle))
+        let body = HTML("body", HTML("main", parts))
+        return "<!DOCTYPE html>\n\(HTML("html", ["lang": "en"], head, body).markup)\n"
+    }
+
+    static func facts(_ facts: [(String, String)]) -> HTML {
+        HTML(
+            "dl.facts",
+            facts.map { HTML("div", HTML("dt", text: $0.0), HTML("dd", text: $0.1)) })
+    }
+
+    static var reportFooter: HTML {
+        HTML("footer.muted.small", text: "Made by clarity-jobs from the data on one machine.")
+    }
+
+    static func section(_ id: String, _ title: String, _ content: [HTML]) -> [HTML] {
+        [
+            HTML(
+                "section", ["aria-labelledby": id],
+                [HTML("h2", ["id": id], text: title)] + content)
+        ]
+    }
+
+    /// Returns a number under its name, with a note.
+    static func figure(_ name: String, _ value: HTML, _ note: String) -> HTML {
+        HTML(
+            "li.card", HTML("h3", text: name), HTML("p.value", value),
+            HTML("p.muted.small", text: note))
+    }
+
+    /// Returns a table whose columns of numbers have a `#` before their names.
+    static func table(_ caption: String, _ heading: [String], _ rows: [[HTML]]) -> HTML {
+        let isNumber = heading.map { $0.hasPrefix("#") }
+        let head = heading.map { name -> HTML in
+            name.hasPrefix("#")
+                ? HTML("th.number", ["scope": "col"], text: String(name.dropFirst()))
+                : HTML("th", ["scope": "col"], text: name)
+        }
+        let body = rows.map { row in
+            HTML(
+                "tr",
+                row.enumerated().map { column, cell in
+                    column == 0
+                        ? HTML("th", ["scope": "row"], cell)
+                        : isNumber[column] ? HTML("td.number", cell) : HTML("td", cell)
+                })
+        }
+        // On a phone a wide one scrolls by itself, by keys too.
+        return HTML(
+            "div.scroll", ["tabindex": "0", "role": "region", "aria-label": caption],
+            HTML(
+                "table", ["aria-label": caption], HTML("thead", HTML("tr", head)),
+                HTML("tbody", body)))
+    }
+
+    static func behind(_ caption: String, _ table: HTML) -> HTML {
+        HTML("details", HTML("summary", text: caption), table)
+    }
+}
+
+/// A report that is written as one file, to print or to send.
+public protocol PrintedReport {
+    /// The number of entries read, by kind, for the audit log.
+    var counts: [String: Int64] { get }
+    /// As of `HealthReport.damageLine`.
+    var damageLine: String? { get }
+
+    /// Returns the whole document.
+    func html() -> String
+}
+
+extension PrintedReport {
+    /// Writes the document into a new file that only its owner can read. It has its name when it is
+    /// whole.
+    ///
+    /// - Parameter path: an absolute path, at which nothing may be.
+    public func write(to path: String) throws(RecordExport.Fault) {
+        try checkReportPath(path)
+        let file = try RecordFile(path)
+        try file.write(Array(html().utf8))
+        try file.finish()
+    }
+}
+
+/// - Throws: `RecordExport.Fault.exists` if a report cannot have this path.
+public func checkReportPath(_ path: String) throws(RecordExport.Fault) {
+    try RecordDraft.checkIsNew(path)
+}

@@ -3,7 +3,7 @@ import ClarityScheduler
 
 // A report as one file of HTML: no script, and nothing from elsewhere.
 
-extension MonthReport {
+extension MonthReport: PrintedReport {
     var dates: LocalDates { LocalDates(zone: zone) }
 
     /// The title, for people and as the name of the document.
@@ -11,40 +11,14 @@ extension MonthReport {
 
     /// Returns the whole document.
     public func html() -> String {
-        let head = HTML(
-            "head", HTML("meta", ["charset": "utf-8"]),
-            HTML("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"]),
-            HTML(
-                "meta",
-                [
-                    "http-equiv": "Content-Security-Policy",
-                    "content": "default-src 'none'; style-src 'unsafe-inline'",
-                ]),
-            HTML("title", text: title), HTML("style", HTML.monthStyle))
         var parts = [HTML("h1", text: title), facts]
         for section in [
-            metricSection, sleepSection, workoutSection, insightSection, missingSection, [footer],
+            metricSection, sleepSection, workoutSection, insightSection, missingSection,
+            [HTML.reportFooter],
         ] {
             parts += section
         }
-        let body = HTML("body", HTML("main", parts))
-        return "<!DOCTYPE html>\n\(HTML("html", ["lang": "en"], head, body).markup)\n"
-    }
-
-    /// Writes the document into a new file that only its owner can read. It has its name when it is
-    /// whole.
-    ///
-    /// - Parameter path: an absolute path, at which nothing may be.
-    public func write(to path: String) throws(RecordExport.Fault) {
-        try MonthReport.check(path)
-        let file = try RecordFile(path)
-        try file.write(Array(html().utf8))
-        try file.finish()
-    }
-
-    /// - Throws: `RecordExport.Fault.exists` if a report cannot have this path.
-    public static func check(_ path: String) throws(RecordExport.Fault) {
-        try RecordDraft.checkIsNew(path)
+        return HTML.document(title, parts)
     }
 
     // MARK: Head and foot
@@ -57,57 +31,14 @@ extension MonthReport {
         if isUnfinished {
             facts.append(("Not over yet", "up to \(dates.day(span.upperBound))"))
         }
-        return HTML(
-            "dl.facts",
-            facts.map { HTML("div", HTML("dt", text: $0.0), HTML("dd", text: $0.1)) })
-    }
-
-    private var footer: HTML {
-        HTML("footer.muted.small", text: "Made by clarity-jobs from the data on one machine.")
-    }
-
-    func section(_ id: String, _ title: String, _ content: [HTML]) -> [HTML] {
-        [
-            HTML(
-                "section", ["aria-labelledby": id],
-                [HTML("h2", ["id": id], text: title)] + content)
-        ]
-    }
-
-    /// Returns a table whose columns of numbers have a `#` before their names.
-    func table(_ caption: String, _ heading: [String], _ rows: [[HTML]]) -> HTML {
-        let isNumber = heading.map { $0.hasPrefix("#") }
-        let head = heading.map { name -> HTML in
-            name.hasPrefix("#")
-                ? HTML("th.number", ["scope": "col"], text: String(name.dropFirst()))
-                : HTML("th", ["scope": "col"], text: name)
-        }
-        let body = rows.map { row in
-            HTML(
-                "tr",
-                row.enumerated().map { column, cell in
-                    column == 0
-                        ? HTML("th", ["scope": "row"], cell)
-                        : isNumber[column] ? HTML("td.number", cell) : HTML("td", cell)
-                })
-        }
-        // On a phone a wide one scrolls by itself, by keys too.
-        return HTML(
-            "div.scroll", ["tabindex": "0", "role": "region", "aria-label": caption],
-            HTML(
-                "table", ["aria-label": caption], HTML("thead", HTML("tr", head)),
-                HTML("tbody", body)))
-    }
-
-    func behind(_ caption: String, _ table: HTML) -> HTML {
-        HTML("details", HTML("summary", text: caption), table)
+        return HTML.facts(facts)
     }
 
     // MARK: Metrics
 
     private var metricSection: [HTML] {
         guard !metrics.isEmpty else { return [] }
-        return section("metrics", "Metrics", [HTML("div.cards", metrics.map(card))])
+        return HTML.section("metrics", "Metrics", [HTML("div.cards", metrics.map(card))])
     }
 
     private func card(_ metric: Metric) -> HTML {
@@ -139,7 +70,7 @@ extension MonthReport {
         }
         let charts = MonthCharts(month: month, dates: dates)
         parts.append(charts.chart(of: metric) ?? HTML("p.small", text: "Too large to be drawn."))
-        parts.append(behind("\(name) as a table", days(of: metric, name)))
+        parts.append(HTML.behind("\(name) as a table", days(of: metric, name)))
         // A heading in it names it, so it needs no role of its own.
         return HTML("div.card", ["id": "metric-\(measure.rawValue)"], parts)
     }
@@ -166,7 +97,7 @@ extension MonthReport {
             return [HTML(text: dates.day(figure.day))] + count
                 + numbers.map { MonthNumbers.html($0, of: measure) }
         }
-        return table("\(name), day by day", heading, rows)
+        return HTML.table("\(name), day by day", heading, rows)
     }
 }
 
@@ -180,11 +111,6 @@ extension MonthReport {
         let totals = metrics.first { $0.measure == .totalSleep }?.days.map(\.sum) ?? []
         let lengths = totals.isEmpty ? nights.map(\.asleep) : totals
         let mean = lengths.reduce(0, +) / Double(lengths.count)
-        func figure(_ name: String, _ value: HTML, _ note: String) -> HTML {
-            HTML(
-                "li.card", HTML("h3", text: name), HTML("p.value", value),
-                HTML("p.muted.small", text: note))
-        }
         func clock(_ usual: Regularity.Usual) -> HTML {
             let minutes = (Int(usual.at.rounded()) + 1440) % 1440
             let parts = [minutes / 60, minutes % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
@@ -198,12 +124,12 @@ extension MonthReport {
         }
         let figures = HTML(
             "ul.figures",
-            figure(
+            HTML.figure(
                 "Asleep, on average", MonthNumbers.html(mean, unit: "min", decimals: 0),
                 "from \(length(lengths.min())) to \(length(lengths.max()))"),
-            figure("Usually asleep at", clock(regularity.start), within(regularity.start)),
-            figure("Usually awake at", clock(regularity.end), within(regularity.end)),
-            figure(
+            HTML.figure("Usually asleep at", clock(regularity.start), within(regularity.start)),
+            HTML.figure("Usually awake at", clock(regularity.end), within(regularity.end)),
+            HTML.figure(
                 "Nights", HTML("data", ["value": "\(nights.count)"], text: "\(nights.count)"),
                 "that are recorded"))
         let key = HTML(
@@ -212,11 +138,11 @@ extension MonthReport {
                 HTML("li", HTML("span", ["class": stage]), HTML(text: name))
             })
         let rows = MonthCharts(month: month, dates: dates).nights(nights)
-        return section(
+        return HTML.section(
             "sleep", "Sleep",
             [
                 figures,
-                HTML("div.card", [key] + rows + [behind("Nights as a table", nightTable)]),
+                HTML("div.card", [key] + rows + [HTML.behind("Nights as a table", nightTable)]),
             ])
     }
 
@@ -238,7 +164,7 @@ extension MonthReport {
                     return MonthNumbers.html(figure.value(of: measure), of: measure)
                 }
         }
-        return table("Nights", ["Morning of", "From", "To"] + columns.map(\.1), rows)
+        return HTML.table("Nights", ["Morning of", "From", "To"] + columns.map(\.1), rows)
     }
 
     // MARK: Workouts and insights
@@ -264,11 +190,11 @@ extension MonthReport {
                 cell(workout.energy), cell(workout.distance), cell(workout.heart),
             ]
         }
-        return section(
+        return HTML.section(
             "workouts", "Workouts",
             [
                 lead,
-                table(
+                HTML.table(
                     "Workouts",
                     ["Workout", "When", "#Length", "#Energy", "#Distance", "#Heart rate"], rows),
             ])
@@ -276,7 +202,7 @@ extension MonthReport {
 
     var insightSection: [HTML] {
         guard !insights.isEmpty else { return [] }
-        return section("insights", "Insights", insights.map(article))
+        return HTML.section("insights", "Insights", insights.map(article))
     }
 
     private func article(_ insight: InsightReport) -> HTML {
@@ -320,8 +246,8 @@ extension MonthReport {
         if nights.isEmpty, excess.isEmpty { add("No night is recorded in this month") }
         if insights.isEmpty, hasBackend { add("No insight was made in this month") }
         return lines.isEmpty
-            ? section("missing", "What is missing", [HTML("p", text: "Nothing.")])
-            : section("missing", "What is missing", [HTML("ul.missing", lines)])
+            ? HTML.section("missing", "What is missing", [HTML("p", text: "Nothing.")])
+            : HTML.section("missing", "What is missing", [HTML("ul.missing", lines)])
     }
 
     /// The days without data of each metric that has data in the month; measures of the same days are

@@ -275,50 +275,20 @@ extension RecordObservations {
         let data: [UInt8]
 
         init?(_ metadata: RecordMetadata, of type: String) {
-            func text(_ name: String) -> String? {
+            // Samples without a period are no curve; they stay a component.
+            let recorded = RecordedCurve(of: type) { name in
                 metadata.pairs.first { $0.name == name }?.value
             }
-            let rate: String?
-            var numbers: String
-            switch type {
-            case KeptFile.electrocardiogram:
-                (name, rate, unit) = (KeptFile.curve, text(KeptFile.rate), nil)
-                numbers = text(name) ?? ""
-            case "ecg":
-                (name, rate) = ("voltageMeasurements", text("samplingFrequency"))
-                guard let found = Curve.voltages(text(name) ?? "") else { return nil }
-                unit = Origin.bytes(
-                    ofUnit: found.unit, code: FHIRCoding(type: type, unit: found.unit).unit)
-                numbers = found.numbers
-            default: return nil
-            }
-            // Samples without a period are no curve; they stay a component.
-            guard let rate = rate.flatMap(KeptFile.leadingNumber), rate > 0, !numbers.isEmpty else {
-                return nil
+            guard let recorded else { return nil }
+            name = recorded.name
+            unit = recorded.unit.map {
+                Origin.bytes(ofUnit: $0, code: FHIRCoding(type: type, unit: $0).unit)
             }
             let members: JSON = [
-                "period": .number(1000 / rate), "dimensions": 1, "data": .string(numbers),
+                "period": .number(1000 / recorded.rate), "dimensions": 1,
+                "data": .string(recorded.numbers),
             ]
             data = [UInt8(ascii: ",")] + members.bytes.dropFirst()
-        }
-
-        /// Returns the voltages of a list in one unit; `nil` for anything else.
-        private static func voltages(_ text: String) -> (numbers: String, unit: String)? {
-            do throws(JSONFault) {
-                guard case .array(let list) = try JSONParser.parse(Array(text.utf8)),
-                    let unit = list.first?["units"]?.text
-                else { return nil }
-                var numbers: [String] = []
-                for point in list {
-                    guard point["units"]?.text == unit, let voltage = point["voltage"],
-                        voltage.double != nil
-                    else { return nil }
-                    numbers.append(voltage.line)
-                }
-                return (numbers.joined(separator: " "), unit)
-            } catch {
-                return nil
-            }
         }
     }
 }

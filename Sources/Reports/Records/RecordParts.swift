@@ -63,8 +63,73 @@ struct RecordMetadata {
         pairs = stride(from: 0, to: texts.count - 1, by: 2).map { (texts[$0], texts[$0 + 1]) }
     }
 
-    var json: JSON {
-        .object(pairs.map { JSON.Member(name: $0.name, value: .string($0.value)) })
+    var json: JSON { json(cut: nil) }
+
+    /// Returns the metadata as an object.
+    ///
+    /// - Parameter cut: the most characters of a text, behind which the number of all stands; `nil`
+    ///   for whole texts.
+    func json(cut: Int?) -> JSON {
+        .object(
+            pairs.map { name, value in
+                var text = value
+                if let cut, value.utf8.count > cut, value.count > cut {
+                    text = "\(value.prefix(cut))... (\(value.count) characters)"
+                }
+                return JSON.Member(name: name, value: .string(text))
+            })
+    }
+}
+
+/// The curve of an electrocardiogram: of a phone's file, or of the list of voltages that Health Auto
+/// Export writes.
+struct RecordedCurve {
+    /// The entry of the metadata that has it.
+    let name: String
+    /// The samples, with blanks between them.
+    let numbers: String
+    /// `nil` for the record's own unit.
+    let unit: String?
+    /// Samples a second.
+    let rate: Double
+
+    /// - Parameter text: returns an entry of the metadata.
+    /// - Returns: `nil` for a record of another type, and for samples without a rate.
+    init?(of type: String, _ text: (String) -> String?) {
+        let rate: String?
+        switch type {
+        case KeptFile.electrocardiogram:
+            (name, rate, unit) = (KeptFile.curve, text(KeptFile.rate), nil)
+            numbers = text(name) ?? ""
+        case "ecg":
+            (name, rate) = ("voltageMeasurements", text("samplingFrequency"))
+            guard let found = Self.voltages(text(name) ?? "") else { return nil }
+            (numbers, unit) = found
+        default: return nil
+        }
+        guard let rate = rate.flatMap(KeptFile.leadingNumber), rate > 0, !numbers.isEmpty else {
+            return nil
+        }
+        self.rate = rate
+    }
+
+    /// Returns the voltages of a list in one unit; `nil` for anything else.
+    private static func voltages(_ text: String) -> (numbers: String, unit: String)? {
+        do throws(JSONFault) {
+            guard case .array(let list) = try JSONParser.parse(Array(text.utf8)),
+                let unit = list.first?["units"]?.text
+            else { return nil }
+            var numbers: [String] = []
+            for point in list {
+                guard point["units"]?.text == unit, let voltage = point["voltage"],
+                    voltage.double != nil
+                else { return nil }
+                numbers.append(voltage.line)
+            }
+            return (numbers.joined(separator: " "), unit)
+        } catch {
+            return nil
+        }
     }
 }
 

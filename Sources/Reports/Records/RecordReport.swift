@@ -35,8 +35,10 @@ extension HealthReader {
     /// - Parameters:
     ///   - since: the first day; `nil` for the first one there is.
     ///   - until: the last day.
+    ///   - cut: the most characters of a text of the metadata; `nil` for all.
     public func records(
-        _ types: [ArchivedType], by period: RecordPeriod, since: Since?, until: CivilDay?
+        _ types: [ArchivedType], by period: RecordPeriod, since: Since?, until: CivilDay?,
+        cut: Int? = nil
     ) throws(HealthStoreError) -> HealthReport? {
         var local = LocalDays(zone: zone)
         let last = until?.daysSince1970 ?? local.day(at: now.secondsSince1970).number
@@ -58,7 +60,9 @@ extension HealthReader {
                 report.add(damaged: found.damaged)
             case .raw, .hour:
                 let span = local.day(first).start..<local.day(last).end
-                guard try read(type, by: period, in: span, &rows, &report) else { return nil }
+                guard try read(type, by: period, in: span, cut: cut, &rows, &report) else {
+                    return nil
+                }
             }
             let added = rows.reduce(0) { $0 + $1.sum.count } - count
             if added > 0 { report.counts["records of \(type.shortName)"] = added }
@@ -79,7 +83,7 @@ extension HealthReader {
 
     /// Reads the records of a type one by one; returns `false` if there are too many.
     func read(
-        _ type: ArchivedType, by period: RecordPeriod, in span: Range<Int64>,
+        _ type: ArchivedType, by period: RecordPeriod, in span: Range<Int64>, cut: Int? = nil,
         _ rows: inout [RecordRow], _ report: inout HealthReport
     ) throws(HealthStoreError) -> Bool {
         var places: [RecordRow.Place: Int] = [:]
@@ -102,7 +106,9 @@ extension HealthReader {
                     row.end = record.end
                     row.source = origin.source
                     row.value = text
-                    row.metadata = record.metadata.map { RecordMetadata(segment.texts[$0]).json }
+                    row.metadata = record.metadata.map {
+                        RecordMetadata(segment.texts[$0]).json(cut: cut)
+                    }
                     rows.append(row)
                     guard rows.count <= HealthReader.mostRecords else { return false }
                 } else {

@@ -24,12 +24,7 @@ extension HealthReader {
         var report = HealthReport()
         // A record that begins in the evening is of the night that ends on the next day.
         let (days, newest) = try span(of: "SleepAnalysis", since, until, shift: 12 * 3600)
-        let figures = try figures(of: .sleep, in: days, &report).mapValues { figures in
-            Dictionary(figures.map { ($0.day, $0.sum) }, uniquingKeysWith: { first, _ in first })
-        }
-        let nights = try nights(in: days, &report).map {
-            NightRow(night: $0, figures, zone, now: now.secondsSince1970)
-        }
+        let nights = try nightRows(in: days, &report)
         let absence = "no night is known of these days"
         switch period {
         case .each: report.list(Array(nights.reversed()), NightRow.report, style, absence: absence)
@@ -45,18 +40,34 @@ extension HealthReader {
         return report
     }
 
+    /// Returns the nights that end on days, with their minutes, the earliest first.
+    func nightRows(
+        in days: ClosedRange<Int>, _ report: inout HealthReport
+    ) throws(HealthStoreError) -> [NightRow] {
+        let figures = try figures(of: .sleep, in: days, &report).mapValues { figures in
+            Dictionary(figures.map { ($0.day, $0.sum) }, uniquingKeysWith: { first, _ in first })
+        }
+        return try nights(in: days, &report).map {
+            NightRow(night: $0, figures, zone, now: now.secondsSince1970)
+        }
+    }
+
     /// Returns the days that a reader asks for, and the day of the newest record; today if there is
     /// none.
+    ///
+    /// - Parameter ofRecords: the time zone of the records' days, if it is not the reader's.
     func span(
-        of name: String, _ since: Since?, _ until: CivilDay?, shift: Int64 = 0
+        of name: String, _ since: Since?, _ until: CivilDay?, shift: Int64 = 0,
+        in ofRecords: Zone? = nil
     ) throws(HealthStoreError) -> (days: ClosedRange<Int>, newest: Int) {
         var local = LocalDays(zone: zone)
         let stocks = try store.archive.stocks(in: zone).stocks.filter { $0.type.isMeant(by: name) }
         let today = local.day(at: now.secondsSince1970).number
+        var records = LocalDays(zone: ofRecords ?? zone)
         let newest = stocks.map(\.last).max().map {
-            min(today, local.day(at: $0 + shift).number)
+            min(today, records.day(at: $0 + shift).number)
         }
-        let oldest = stocks.map(\.first).min().map { local.day(at: $0).number }
+        let oldest = stocks.map(\.first).min().map { records.day(at: $0).number }
         let last = until?.daysSince1970 ?? newest ?? today
         let first =
             switch since {
@@ -173,11 +184,27 @@ package struct NightMonth: Reported, PrivateValue {
     static func months(of nights: [NightRow], _ zone: Zone) -> [NightMonth] {
         Dictionary(grouping: nights.filter(\.isOver)) { CivilMonth(of: $0.night.day) }
             .sorted { $0.key < $1.key }
-            .map { month, nights in
-                NightMonth(
-                    month: month, nights: nights,
-                    regularity: Regularity(nights.map(\.night), in: zone))
-            }
+            .map { NightMonth(month: $0.key, nights: $0.value, in: zone) }
+    }
+
+    init(month: CivilMonth, nights: [NightRow], in zone: Zone) {
+        (self.month, self.nights) = (month, nights)
+        regularity = Regularity(nights.map(\.night), in: zone)
+    }
+
+    var count: Int { nights.count }
+    /// The minutes asleep, on average.
+    var asleep: Double { mean(\.asleep) ?? 0 }
+
+    /// The minutes of the shortest and the longest night.
+    var range: (least: Double, most: Double) { (lengths.min() ?? 0, lengths.max() ?? 0) }
+    /// The usual times of falling asleep and waking, such as `23:40`.
+    var usual: (start: String, end: String)? {
+        regularity.map { (Self.clock($0.start.at), Self.clock($0.end.at)) }
+    }
+
+    static func length(_ minutes: Double) -> String {
+        MonthNumbers.text(minutes, unit: "min", decimals: 0)
     }
 
     private var lengths: [Double] { nights.map(\.asleep) }
@@ -194,7 +221,7 @@ package struct NightMonth: Reported, PrivateValue {
         let column = Column<NightMonth>(name, summary) { value($0).map(RoundedNumber.init) }.csv()
         guard let heading else { return column }
         return column.shown(heading, isNumber: true) {
-            value($0).map { MonthNumbers.text($0, unit: "min", decimals: 0) } ?? "-"
+            value($0).map(length) ?? "-"
         }
     }
 
@@ -247,7 +274,7 @@ package struct NightMonth: Reported, PrivateValue {
     ])
 }
 
-/// The result of `nights` or `workouts`.
+/// The result of `nights`, `workouts` or `activity`.
 package struct SpanResult: Reported, PrivateValue {
     let period: SpanPeriod
     let days: ClosedRange<Int>
@@ -261,6 +288,9 @@ package struct SpanResult: Reported, PrivateValue {
     /// The report whose rows are workouts.
     package static let ofWorkouts: Report<SpanResult> = columns(
         of: .either([WorkoutRow.valueType, WorkoutMonth.valueType]))
+    /// The report whose rows are the activity of days.
+    package static let ofActivity: Report<SpanResult> = columns(
+        of: .either([RingDay.valueType, RingMonth.valueType]))
 
     private static func columns(of rows: ValueType) -> Report<SpanResult> {
         Report<SpanResult>([

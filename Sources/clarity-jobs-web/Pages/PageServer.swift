@@ -320,7 +320,8 @@ final class PageServer: Sendable {
 enum PageFiles {
     /// The paths that the one HTML file answers; its script shows the page.
     private static let pages: Set<String> = [
-        "/", "/today", "/explore", "/sleep", "/workouts", "/trends", "/insights", "/accounts",
+        "/", "/today", "/explore", "/sleep", "/workouts", "/activity", "/trends", "/year", "/diary",
+        "/ecgs", "/records", "/insights", "/accounts",
         "/jobs", "/data", "/sources", "/machine", "/access",
     ]
 

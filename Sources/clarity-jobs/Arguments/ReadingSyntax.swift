@@ -49,7 +49,10 @@ extension CommandSyntax {
             OptionSyntax(
                 "since", value: "SINCE",
                 summary: "a number of days such as 30d, or a first date; default 30d, by month all"),
-            until, output, .now,
+            until,
+            OptionSyntax(
+                "cut", value: "N", summary: "cut longer texts of metadata to so many characters"),
+            output, .now,
         ],
         examples: [
             "clarity-jobs records",
@@ -59,7 +62,7 @@ extension CommandSyntax {
         ])
 
     static let report = CommandSyntax(
-        name: "report", summary: "Write a month as one page, to print or to send.",
+        name: "report", summary: "Write a month or a year as one page, to print or to send.",
         details: [
             "The page has charts, tables, nights, workouts, insights and what is missing, each day in the",
             "time zone of your account. It is one HTML file without scripts, loads nothing, and prints on",
@@ -70,10 +73,12 @@ extension CommandSyntax {
             OptionSyntax(
                 "month", value: "MONTH",
                 summary: "a month such as 2026-10; default the last whole one"),
+            OptionSyntax("year", value: "YEAR", summary: "a year such as 2025, instead of a month"),
             OptionSyntax("out", value: "FILE", summary: "a new file; `-` is standard output"),
             .now,
         ],
         examples: [
+            "clarity-jobs report --out ~/2025.html --year 2025",
             "clarity-jobs report --out ~/october.html --month 2026-10",
             "clarity-jobs report --out - > ~/last-month.html",
         ])

@@ -1,6 +1,6 @@
 // The commands that read nights, workouts and months over any number of years.
 extension CommandSyntax {
-    /// The days of `nights` and `workouts`.
+    /// The days of `nights`, `workouts` and `activity`.
     private static func span(_ one: String) -> [OptionSyntax] {
         [
             OptionSyntax(
@@ -31,6 +31,56 @@ extension CommandSyntax {
         examples: [
             "clarity-jobs workouts --since 90d", "clarity-jobs workouts --by month --output csv",
         ])
+
+    static let activity = CommandSyntax(
+        name: "activity", summary: "List what your watch counted of each day beside your goals.",
+        details: [
+            "The three rings of a watch: movement, exercise and standing. By month, it shows on how many",
+            "days you met each goal, and how many days in a row you met all.",
+        ], options: span("day"),
+        examples: ["clarity-jobs activity", "clarity-jobs activity --by month"])
+
+    static let diary = CommandSyntax(
+        name: "diary", summary: "List symptoms, medications, moods, the cycle and notifications.",
+        details: [
+            "What you noted, and what your watch told you, the latest first. A dose that was skipped is",
+            "listed as skipped. Words of sources in other languages stay as they are.",
+        ],
+        options: [
+            OptionSyntax(
+                "since", value: "SINCE",
+                summary: "a number of days such as 90d, or a first date; default 30d"),
+            OptionSyntax(
+                "until", value: "DATE", summary: "the last day; default that of the newest entry"),
+            output, .now,
+        ],
+        examples: ["clarity-jobs diary --since 90d", "clarity-jobs diary --output csv"])
+
+    static let electrocardiograms = CommandSyntax(
+        name: "ecgs", summary: "List electrocardiograms, or show the curve of one.",
+        details: [
+            "START is when one begins, as --output json lists it. JSON and NDJSON then have its curve."
+        ],
+        operands: "[START]",
+        options: [
+            OptionSyntax(
+                "since", value: "SINCE",
+                summary: "a number of days such as 90d, or a first date; default all"),
+            OptionSyntax("until", value: "DATE", summary: "the last day; default today"),
+            output, .now,
+        ],
+        examples: [
+            "clarity-jobs ecgs", "clarity-jobs ecgs 2026-01-31T08:00:00Z --output json",
+        ])
+
+    static let year = CommandSyntax(
+        name: "year", summary: "Show a year beside the one before.",
+        details: offline + [
+            "A year that is not over is compared with the same part of the one before. `report --year`",
+            "writes it as one page, to print or to send.",
+        ],
+        operands: "[YEAR]", options: [output, .now],
+        examples: ["clarity-jobs year", "clarity-jobs year 2025 --output json"])
 
     static let assistant = CommandSyntax(
         name: "mcp", summary: "Answer the questions of your own assistant about your data.",

@@ -329,8 +329,9 @@ struct CommandGroup {
             title: "Health data",
             names: [
                 "sources", "import", "summary", "metrics", "records", "nights", "workouts",
-                "trends", "report", "mcp", "insights",
-                "analyses", "profile", "outbox", "archive", "export-data",
+                "activity", "diary", "ecgs", "trends", "year", "report", "mcp", "insights",
+                "analyses",
+                "profile", "outbox", "archive", "export-data",
             ]),
         CommandGroup(
             title: "Servers", names: ["serve", "receive", "exporter", "sandbox"]),

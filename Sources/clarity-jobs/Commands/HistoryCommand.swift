@@ -320,11 +320,18 @@ struct MergedOccurrences: Sequence, IteratorProtocol {
 extension Composition {
     /// Returns the value of `--limit`, which must be in `range`; 20 by default.
     func limit(_ range: ClosedRange<Int>) throws(CommandFailure) -> Int {
-        guard let text = arguments["limit"] else { return 20 }
+        try number("limit", range) ?? 20
+    }
+
+    /// Returns the number that an option has; `nil` without the option.
+    func number(
+        _ option: String, _ range: ClosedRange<Int>
+    ) throws(CommandFailure) -> Int? {
+        guard let text = arguments[option] else { return nil }
         guard let number = Int(text), range.contains(number) else {
             throw CommandFailure(
                 .usage,
-                "--limit is a number from \(range.lowerBound) to \(range.upperBound), "
+                "--\(option) is a number from \(range.lowerBound) to \(range.upperBound), "
                     + "got `\(text)`")
         }
         return number

@@ -50,6 +50,7 @@ struct ReadingCommands {
         let since = try since() ?? (period == .month ? nil : HealthReader.Since("30d"))
         let until = try until()
         try checkOrder(since, until)
+        let cut = try composition.number("cut", 1...1_000_000_000)
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "records") else {
             throw CommandFailure(
@@ -58,10 +59,9 @@ struct ReadingCommands {
         let types = try composition.archivedTypes(of: store, named: [name])
         return try show(
             "records",
-            orElse: "more than \(HealthReader.mostRecords) records; ask for a shorter time, or let "
-                + "`export-data` write them"
+            orElse: Self.tooMany
         ) { reader throws(HealthStoreError) in
-            try reader.records(types, by: period, since: since, until: until)
+            try reader.records(types, by: period, since: since, until: until, cut: cut)
         }
     }
 
@@ -88,6 +88,51 @@ struct ReadingCommands {
             try reader.trends(of: month)
         }
     }
+
+    func activity() throws(CommandFailure) -> ExitStatus {
+        let (period, since, until) = try span("activity")
+        return try show("activity") { reader throws(HealthStoreError) in
+            try reader.activity(by: period, since: since, until: until)
+        }
+    }
+
+    func diary() throws(CommandFailure) -> ExitStatus {
+        let (_, since, until) = try span("diary")
+        return try show("diary", orElse: Self.tooMany) { reader throws(HealthStoreError) in
+            try reader.diary(since: since, until: until)
+        }
+    }
+
+    func electrocardiograms() throws(CommandFailure) -> ExitStatus {
+        guard let text = try operand("ecgs", "beginning of an electrocardiogram") else {
+            let (since, until) = (try since(), try until())
+            try checkOrder(since, until)
+            return try show("ecgs") { reader throws(HealthStoreError) in
+                try reader.electrocardiograms(since: since, until: until)
+            }
+        }
+        for option in ["since", "until"] where arguments[option] != nil {
+            throw CommandFailure(.usage, "--\(option) wants no beginning of an electrocardiogram")
+        }
+        let start = try PresentTime(
+            text: text, option: "the beginning of an electrocardiogram",
+            examples: "`2026-11-20T06:00:00Z`, as `ecgs --output json` lists it"
+        ).instant { () throws(CommandFailure) in try Composition.localZone(composition.environment)
+        }
+        return try show("ecgs", orElse: "no electrocardiogram begins at `\(text)`") {
+            reader throws(HealthStoreError) in try reader.electrocardiogram(at: start)
+        }
+    }
+
+    func year() throws(CommandFailure) -> ExitStatus {
+        let text = try operand("year", "year")
+        let year = try composition.year(text, "`year`")
+        return try show("year") { reader throws(HealthStoreError) in try reader.year(year) }
+    }
+
+    private static let tooMany =
+        "more than \(HealthReader.mostRecords) records; ask for a shorter time, or let "
+        + "`export-data` write them"
 
     /// Returns what a row stands for, and the days; by month all there are, else the last 30.
     private func span(
@@ -187,12 +232,7 @@ struct ReadingCommands {
     }
 
     private func offset() throws(CommandFailure) -> Int {
-        let text = arguments["offset"] ?? "0"
-        guard let offset = Int(text), (0...1_000_000).contains(offset) else {
-            throw CommandFailure(
-                .usage, "--offset is a number from 0 to 1000000, got `\(text)`")
-        }
-        return offset
+        try composition.number("offset", 0...1_000_000) ?? 0
     }
 
     /// Returns the first day, if one is given.
@@ -288,6 +328,19 @@ extension Composition {
         return month
     }
 
+    /// Returns a year; `nil` without a text.
+    ///
+    /// - Parameter option: what the text is of, for a message.
+    fileprivate func year(
+        _ text: String?, _ option: String
+    ) throws(CommandFailure) -> Int? {
+        guard let text else { return nil }
+        guard text.utf8.count == 4, let year = Int(text), (1900...9998).contains(year) else {
+            throw CommandFailure(.usage, "\(option) takes a year such as `2025`, got `\(text)`")
+        }
+        return year
+    }
+
     /// Returns the time zone that the days of the account follow.
     func dayZone(of store: HealthStore, _ file: JobFile) throws(CommandFailure) -> Zone {
         let zone = try sourceZone(file)
@@ -312,7 +365,7 @@ extension Composition {
     }
 }
 
-/// `report`: writes a month as one page, in the clear.
+/// `report`: writes a month or a year as one page, in the clear.
 struct ReportCommand {
     private let composition: Composition
 
@@ -326,24 +379,35 @@ struct ReportCommand {
         }
         let path = out == "-" ? nil : composition.absolute(out)
         let wanted = try composition.month()
+        let year = try composition.year(arguments["year"], "--year")
+        if wanted != nil, year != nil {
+            throw CommandFailure(.usage, "--month and --year exclude each other")
+        }
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "report") else {
             throw CommandFailure(.missingInput, Self.noData)
         }
         if let path {
-            try exporting { () throws(RecordExport.Fault) in try MonthReport.check(path) }
+            try exporting { () throws(RecordExport.Fault) in try checkReportPath(path) }
         }
         let reader = try composition.healthReader(of: store, file, .json)
-        let month = wanted ?? reader.lastMonth
-        let report = try Self.report(of: month, reader)
+        let report: any PrintedReport
+        let result: WrittenReport
+        if let year {
+            let found = try Self.report(of: year, reader)
+            (report, result) = (found, WrittenReport(yearReport: found, path: path ?? "-"))
+        } else {
+            let found = try Self.report(of: wanted ?? reader.lastMonth, reader)
+            (report, result) = (found, WrittenReport(monthReport: found, path: path ?? "-"))
+        }
         // Recorded first, so that nothing is given out that is not in the log.
         try usingHealthData { () throws(HealthStoreError) in
             try store.audit.record(
-                .exported, report.counts, detail: "as html: report of \(month)")
+                .exported, report.counts, detail: "as html: report of \(result.period)")
         }
         if let path {
             try exporting { () throws(RecordExport.Fault) in try report.write(to: path) }
-            show(report, at: path)
+            composition.console.results([result.line], result)
         } else {
             composition.console.text(report.html())
         }
@@ -372,26 +436,60 @@ struct ReportCommand {
         }
     }
 
-    private func show(_ report: MonthReport, at path: String) {
-        let days = "\(counted(report.knownDays, "days")) with data"
-        let end = report.isUnfinished ? "; the month is not over yet" : ""
-        composition.console.results(
-            ["\(report.month.title), \(days), in \(path)\(end)"],
-            WrittenReport(monthReport: report, path: path))
+    private static func report(
+        of year: Int, _ reader: HealthReader
+    ) throws(CommandFailure) -> YearReport {
+        let report = try usingHealthData { () throws(HealthStoreError) in
+            try reader.yearReport(year)
+        }
+        guard report.hasData else {
+            throw CommandFailure(.missingInput, "no data is kept of `\(year)`")
+        }
+        return report
     }
 }
 
 /// The result of `report`.
 struct WrittenReport: Reported {
-    let monthReport: MonthReport
     let path: String
+    /// The month or year, such as `2026-10`.
+    let period: String
+    /// The same for people.
+    private let title: String
+    private let knownDays: Int
+    private let isOver: Bool
+    private let isYear: Bool
+
+    init(monthReport report: MonthReport, path: String) {
+        self.path = path
+        (period, title) = (report.month.description, report.month.title)
+        (knownDays, isOver, isYear) = (report.knownDays, !report.isUnfinished, false)
+    }
+
+    init(yearReport report: YearReport, path: String) {
+        self.path = path
+        (period, title) = ("\(report.year)", "\(report.year)")
+        (knownDays, isOver, isYear) = (report.knownDays, report.isOver, true)
+    }
+
+    /// The result in a sentence.
+    var line: String {
+        let days = "\(counted(knownDays, "days")) with data"
+        let end = isOver ? "" : "; the \(isYear ? "year" : "month") is not over yet"
+        return "\(title), \(days), in \(path)\(end)"
+    }
 
     static let report = Report<WrittenReport>([
         Column("path", "the file; with `--out -` there is only the page") { $0.path },
-        Column("month", "the month, such as `2026-10`") { $0.monthReport.month.description },
-        Column("days_with_data", "number of days with a value, a night or a workout") {
-            $0.monthReport.knownDays
+        Column("month", "the month, such as `2026-10`; null for a year") {
+            $0.isYear ? nil : $0.period
         },
-        Column("is_over", "whether the month has ended") { !$0.monthReport.isUnfinished },
+        Column("year", "the year, such as `2025`; null for a month") {
+            $0.isYear ? $0.period : nil
+        },
+        Column("days_with_data", "number of days with a value, a night or a workout") {
+            $0.knownDays
+        },
+        Column("is_over", "whether the month or year has ended") { $0.isOver },
     ])
 }

@@ -187,7 +187,14 @@ extension ResultSchema {
             CommandResult(
                 "workouts", SpanResult.ofWorkouts.type,
                 line: .either([WorkoutRow.valueType, WorkoutMonth.valueType])),
+            CommandResult(
+                "activity", SpanResult.ofActivity.type,
+                line: .either([RingDay.valueType, RingMonth.valueType])),
+            CommandResult("diary", DiaryResult.valueType, line: DiaryEntry.valueType),
+            CommandResult(
+                "ecgs", ElectrocardiogramsResult.valueType, line: Electrocardiogram.valueType),
             CommandResult("trends", TrendsResult.valueType, line: Trend.valueType),
+            CommandResult("year", YearReport.valueType, line: YearReport.figuresType),
             CommandResult(
                 "insights", .either([[StoredInsight].valueType, StoredInsight.valueType]),
                 line: StoredInsight.valueType),

@@ -254,16 +254,30 @@ struct ResultProgramTests {
         let spans = """
             <HealthData><Record type="HKCategoryTypeIdentifierSleepAnalysis" sourceName="Watch" \
             \(times) value="HKCategoryValueSleepAnalysisAsleepCore"/><Workout \
-            workoutActivityType="HKWorkoutActivityTypeYoga" sourceName="Watch" \(times)/></HealthData>
+            workoutActivityType="HKWorkoutActivityTypeYoga" sourceName="Watch" \(times)/>\
+            <Record type="HKCategoryTypeIdentifierHeadache" sourceName="Health" \(times) \
+            value="HKCategoryValueSeverityMild"/><ActivitySummary dateComponents="2026-10-01" \
+            activeEnergyBurned="500" activeEnergyBurnedGoal="400"/></HealthData>
             """
+        let pushed = """
+            {"data":{"ecg":[{"start":"2026-10-01 10:00:00 +0000","end":"2026-10-01 10:00:30 +0000",
+            "classification":"Sinus Rhythm","samplingFrequency":1,"voltageMeasurements":[
+            {"voltage":1.5,"units":"mV"}]}]}}
+            """
+        let push = try playground.folder.write("push.json", Array(pushed.utf8))
+        _ = try await playground.run("import", push)
         let path = try playground.folder.write("spans.xml", Array(spans.utf8))
         _ = try await playground.run("import", path)
-        for span in ["nights", "workouts"] {
+        for span in ["nights", "workouts", "activity"] {
             for period in ["each", "month"] {
                 try await add(span, ["--by", period], to: &outputs, playground)
             }
         }
         try await add("trends", to: &outputs, playground)
+        try await add("year", ["2026"], to: &outputs, playground)
+        try await add("diary", to: &outputs, playground)
+        try await add("ecgs", to: &outputs, playground)
+        try await add("ecgs", ["2026-10-01T10:00:00Z"], to: &outputs, playground)
         try await add("records", to: &outputs, playground)
         for period in ["raw", "hour", "day", "month"] {
             try await add(
