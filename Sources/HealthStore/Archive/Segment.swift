@@ -350,17 +350,18 @@ struct RecordTags: Hashable, Sendable {
 
 /// Makes ids of the records of a segment, in their order, that every export gives them again.
 ///
-/// An id is a hash without a secret of everything in a record but where the clocks stood. Whoever
-/// has it can test guesses of the value, so it belongs only beside the value.
+/// An id is a hash of everything in a record but where the clocks stood, under a key of the account.
+/// So an id may stand in the address and the log of a server: nobody without the key can test a guess
+/// of the value, and two accounts with the same record have different ids. A change of the master key
+/// leaves it as it is, and another machine with the same first key makes the same.
 package struct RecordIDs {
     private let blindIndexes: RecordTags
     private var start = Int64.min
     /// How many records with the present start have each hash.
     private var copies: [UInt128: UInt128] = [:]
 
-    package init(_ segment: Segment, type: String) {
-        let key = Cipher.hash(
-            Array(type.utf8), under: Array("clarity-jobs record id".utf8), count: 16)
+    package init(_ segment: Segment, of type: String, in store: HealthStore) {
+        let key = store.cipher.firstKey(of: "record ids of \(type)")
         blindIndexes = RecordTags(key, segment.texts)
     }
 

@@ -101,6 +101,7 @@ public struct ExportDataOptions: KindOptions {
     public var format = Format.csv
     /// One type on each line; `nil` for all.
     public var types: String?
+    public var patient: String?
 
     public init() {}
 
@@ -112,6 +113,39 @@ public struct ExportDataOptions: KindOptions {
             "format", &format,
             "what is written: a file of CSV or of FHIR Observations for each type, or `records.db`")
         fields.add("types", .texts, &types, "types to write, such as `HeartRate`; without it all")
+        fields.add(
+            "patient", .line, &patient,
+            "whose records Observations are: `Patient/42`, or the system and the value of an identifier"
+        )
+        guard let patient else { return }
+        if format != .fhir {
+            fields.refuse("`patient` is for `format: fhir`")
+        } else if FHIRPatient(patient) == nil {
+            fields.refuse("`patient` is \(FHIRPatient.form), got `\(patient)`")
+        }
+    }
+}
+
+/// Whose records Observations are, as a FHIR server knows the person (R4, Reference).
+public enum FHIRPatient: Hashable, Sendable {
+    /// A resource of the server, such as `Patient/42`.
+    case reference(String)
+    /// A number that an organisation gives, such as `https://clinic.example/mrn|4711`.
+    case identifier(system: String, value: String)
+
+    /// What its text is, for a message.
+    public static let form =
+        "`Patient/ID`, or the system and the value of an identifier with `|` between them"
+
+    /// Parses `Patient/ID` or `SYSTEM|VALUE`; `nil` for anything else.
+    public init?(_ text: String) {
+        if text.wholeMatch(of: /Patient\/[A-Za-z0-9.\-]{1,64}/) != nil {
+            self = .reference(text)
+        } else if let parts = text.wholeMatch(of: /([a-z][a-z0-9+.\-]*:[^\s|]+)\|(\S+)/) {
+            self = .identifier(system: String(parts.output.1), value: String(parts.output.2))
+        } else {
+            return nil
+        }
     }
 }
 

@@ -215,6 +215,11 @@ extension Cipher {
         bytes.withUnsafeBytes { Cipher.shortHash($0, under: indexKeys[0]) }
     }
 
+    /// Returns a key of 16 bytes for one purpose, which a change of the master key leaves as it is.
+    func firstKey(of purpose: String) -> [UInt8] {
+        Cipher.hash(Array(purpose.utf8), under: indexKeys[0], count: 16)
+    }
+
     /// Returns the blind index to which `firstIndex` belongs: each further key hashes the 8 bytes
     /// that the key before it made.
     func shortIndex(following first: UInt64) -> UInt64 {

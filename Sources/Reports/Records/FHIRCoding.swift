@@ -1,4 +1,5 @@
 import HealthStore
+import JSON
 
 /// The codes of a type in LOINC (loinc.org, licensed by Regenstrief Institute) and of a unit in
 /// UCUM.
@@ -53,6 +54,8 @@ struct FHIRCoding {
         "activeenergyburned": Row("41981-2", "Calories burned", "activity"),
         "bloodglucose mg/dL": Row("2339-0", "Glucose [Mass/volume] in Blood", "laboratory"),
         "bloodglucose mmol/L": Row("15074-8", "Glucose [Moles/volume] in Blood", "laboratory"),
+        "bloodpressure": Row(
+            "85354-9", "Blood pressure panel with all children optional", "vital-signs"),
         "bloodpressurediastolic": Row("8462-4", "Diastolic blood pressure", "vital-signs"),
         "bloodpressuresystolic": Row("8480-6", "Systolic blood pressure", "vital-signs"),
         "bodyfatpercentage": Row("41982-0", "Percentage of body fat Measured", "exam"),
@@ -95,4 +98,19 @@ struct FHIRCoding {
         "S": "S", "mcS": "uS", "lux": "lx", "V": "V", "mV": "mV", "µV": "uV", "\u{3BC}V": "uV",
         "mcV": "uV",
     ]
+}
+
+extension FHIRPatient? {
+    /// The `subject` of a resource; a display if nobody said whose it is.
+    var subject: JSON {
+        switch self {
+        case .reference(let reference): ["reference": .string(reference)]
+        case .identifier(let system, let value):
+            [
+                "type": "Patient",
+                "identifier": ["system": .string(system), "value": .string(value)],
+            ]
+        case nil: ["display": "the person whose records these are"]
+        }
+    }
 }

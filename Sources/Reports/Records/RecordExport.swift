@@ -54,19 +54,22 @@ public struct RecordExport: Sendable {
     private let store: HealthStore
     private let format: ExportDataOptions.Format
     private let path: String
+    private let patient: FHIRPatient?
     private let range: Range<Int64>
 
     /// - Parameters:
     ///   - path: an absolute path; nothing may be there, but an empty folder where the format is one.
+    ///   - patient: whose records Observations are; `nil` if nobody says so.
     ///   - since: the earliest start of a record; `nil` for any.
     ///   - until: the instant before which a record starts; `nil` for any.
     public init(
         _ store: HealthStore, as format: ExportDataOptions.Format, to path: String,
-        since: Instant? = nil, until: Instant? = nil
+        of patient: FHIRPatient? = nil, since: Instant? = nil, until: Instant? = nil
     ) {
         self.store = store
         self.format = format
         self.path = path
+        self.patient = patient
         let from = since?.secondsSince1970 ?? .min
         range = from..<max(from, until?.secondsSince1970 ?? .max)
     }
@@ -110,12 +113,13 @@ public struct RecordExport: Sendable {
         } catch {
             throw .store(error)
         }
+        let recipient = Recipient(store: store, patient: patient)
         switch format {
         case .csv:
-            var target = try RecordFolder<RecordCSV>(path)
+            var target = try RecordFolder<RecordCSV>(path, recipient)
             return try run(types, &target, progress)
         case .fhir:
-            var target = try RecordFolder<RecordObservations>(path)
+            var target = try RecordFolder<RecordObservations>(path, recipient)
             return try run(types, &target, progress)
         case .sqlite:
             var target = try RecordDatabase(path)

@@ -7,12 +7,13 @@ import JSON
 /// Writes records as lines, a file for each type, into a new or empty folder.
 struct RecordFolder<Lines: RecordLines>: RecordTarget {
     private let folder: String
+    private let recipient: Recipient
     private var file: RecordFile?
     /// The bytes that were not written yet.
     private var bytes: [UInt8] = []
 
-    init(_ folder: String) throws(RecordExport.Fault) {
-        self.folder = folder
+    init(_ folder: String, _ recipient: Recipient) throws(RecordExport.Fault) {
+        (self.folder, self.recipient) = (folder, recipient)
         try makeFolder()
     }
 
@@ -24,7 +25,7 @@ struct RecordFolder<Lines: RecordLines>: RecordTarget {
     mutating func append(
         _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
     ) throws(RecordExport.Fault) -> Int64 {
-        var lines = Lines(segment, type: type.name)
+        var lines = Lines(segment, type: type.name, recipient)
         var count: Int64 = 0
         for record in segment.records where range.contains(record.start) {
             count += 1
@@ -107,7 +108,7 @@ struct RecordCSV: RecordLines {
 
     static func fileName(of type: String) -> String { "\(type).csv" }
 
-    init(_ segment: Segment, type: String) {
+    init(_ segment: Segment, type: String, _ recipient: Recipient) {
         origins = SegmentTexts(segment) { text in
             let origin = RecordOrigin(text)
             let fields = [

@@ -11,7 +11,6 @@ struct RecordObservations: RecordLines {
     static let heading = ""
     /// The system of HealthKit's names, as other converters of HealthKit have it.
     fileprivate static let healthKit: JSON = "http://developer.apple.com/documentation/healthkit"
-    fileprivate static let subject: JSON = ["display": "the person whose records these are"]
 
     /// What many records have in common.
     fileprivate struct Origin {
@@ -33,6 +32,7 @@ struct RecordObservations: RecordLines {
     private let metadata: SegmentTexts<Details>
     private let segment: Segment
     private let type: String
+    private let subject: JSON
     private var ids: RecordIDs
     private var times = TimeWriter()
 
@@ -44,12 +44,14 @@ struct RecordObservations: RecordLines {
         }
     }
 
-    init(_ segment: Segment, type: String) {
+    init(_ segment: Segment, type: String, _ recipient: Recipient) {
         (self.segment, self.type) = (segment, type)
-        origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type) }
+        let subject = recipient.patient.subject
+        self.subject = subject
+        origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type, subject) }
         words = SegmentTexts(segment) { Word($0) }
         metadata = SegmentTexts(segment) { Details(RecordMetadata($0), of: type) }
-        ids = RecordIDs(segment, type: type)
+        ids = RecordIDs(segment, of: type, in: recipient.store)
     }
 
     mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
@@ -110,7 +112,7 @@ struct RecordObservations: RecordLines {
         let document: JSON = [
             "resourceType": "DocumentReference", "id": .string(String(decoding: id, as: UTF8.self)),
             "status": "current", "type": ["text": "CDA document of an Apple Health export"],
-            "subject": RecordObservations.subject,
+            "subject": subject,
             "date": .string(times.text(record.start, record.offsets.start)),
             "content": [
                 [
@@ -189,7 +191,7 @@ struct RecordObservations: RecordLines {
 extension RecordObservations.Origin {
     fileprivate static let share = bytes(ofUnit: "1", code: "1")
 
-    fileprivate init(_ origin: RecordOrigin, type: String) {
+    fileprivate init(_ origin: RecordOrigin, type: String, _ subject: JSON) {
         let type = origin.type ?? type
         let isOfHealthKit = type.hasPrefix("HK")
         let coding = FHIRCoding(type: type, unit: origin.unit)
@@ -217,7 +219,7 @@ extension RecordObservations.Origin {
                 JSON.Member(name: "coding", value: codings.isEmpty ? .null : .array(codings)),
                 JSON.Member(name: "text", value: isBlank(name) ? "unknown" : .string(name)),
             ]).withoutNulls,
-            "subject": RecordObservations.subject,
+            "subject": subject,
             "performer": source == .null ? .null : [source],
             "device": display(origin.device),
         ]
@@ -249,10 +251,12 @@ extension RecordObservations {
         init(_ metadata: RecordMetadata, of type: String) {
             let curve = Curve(metadata, of: type)
             self.curve = curve
+            let pressures = Pressures(metadata, of: type)
+            let coded = [curve?.name].compactMap(\.self) + (pressures?.names ?? [])
+            let texts = metadata.pairs.filter { !coded.contains($0.name) }
+                .compactMap { component($0.name, $0.value) }
             components = Array(
-                metadata.pairs.filter { $0.name != curve?.name }
-                    .compactMap { component($0.name, $0.value) }
-                    .joined(separator: [UInt8(ascii: ",")]))
+                ((pressures?.components ?? []) + texts).joined(separator: [UInt8(ascii: ",")]))
             // Without it, a dose that was skipped would look like one that was taken.
             let status =
                 type == "medications" ? metadata.pairs.first { $0.name == "status" }?.value : nil
@@ -260,6 +264,73 @@ extension RecordObservations {
                 guard !isBlank(text) else { return nil }
                 let value: JSON = ["valueString": .string(text)]
                 return [UInt8(ascii: ",")] + value.bytes.dropFirst().dropLast()
+            }
+        }
+    }
+
+    /// The two pressures of a panel, as the profile of blood pressure requires them
+    /// (hl7.org/fhir/R4/bp.html): of HealthKit's correlation, or of a point of Health Auto Export.
+    fileprivate struct Pressures {
+        /// The entries of the metadata that have them.
+        let names: [String]
+        let components: [[UInt8]]
+
+        init?(_ metadata: RecordMetadata, of type: String) {
+            func text(_ name: String) -> String? {
+                metadata.pairs.first { $0.name == name }?.value
+            }
+            let parts = ["BloodPressureSystolic", "BloodPressureDiastolic"]
+            let found: [String: (value: String?, unit: String?)]
+            switch ArchivedType.shortName(of: type) {
+            case "BloodPressure":
+                names = ["Record"]
+                found = Pressures.records(text("Record"))
+            case "blood_pressure":
+                names = ["systolic", "diastolic"]
+                let values = names.map { (value: text($0), unit: Optional("mmHg")) }
+                found = Dictionary(uniqueKeysWithValues: zip(parts, values))
+            default: return nil
+            }
+            var components: [[UInt8]] = []
+            for part in parts {
+                guard let (value, unit) = found[part], let value,
+                    RecordObservations.Word.isNumber(Array(value.utf8))
+                else { return nil }
+                let coding = FHIRCoding(type: part, unit: unit)
+                let codings = coding.loinc.map { code, display -> JSON in
+                    [
+                        "system": "http://loinc.org", "code": .string(code),
+                        "display": .string(display),
+                    ]
+                }
+                let code: JSON = ["coding": .array(codings), "text": .string(part)]
+                components.append(
+                    Array(#"{"code":"#.utf8) + code.bytes
+                        + Array(#","valueQuantity":{"value":\#(value)"#.utf8)
+                        + Origin.bytes(ofUnit: unit, code: coding.unit) + [UInt8(ascii: "}")])
+            }
+            self.components = components
+        }
+
+        /// Returns the values of a correlation's records, by their short types.
+        private static func records(
+            _ written: String?
+        ) -> [String: (value: String?, unit: String?)] {
+            guard let written else { return [:] }
+            do throws(JSONFault) {
+                guard case .array(let list) = try JSONParser.parse(Array(written.utf8)) else {
+                    return [:]
+                }
+                return Dictionary(
+                    list.map { record in
+                        (
+                            ArchivedType.shortName(of: record["type"]?.text ?? ""),
+                            (record["value"]?.text, record["unit"]?.text)
+                        )
+                    }, uniquingKeysWith: { first, _ in first })
+            } catch {
+                // What another program wrote there stays a text.
+                return [:]
             }
         }
     }
@@ -311,7 +382,7 @@ extension RecordObservations.Word {
         }
     }
 
-    private static func isNumber(_ bytes: [UInt8]) -> Bool {
+    fileprivate static func isNumber(_ bytes: [UInt8]) -> Bool {
         do throws(JSONFault) {
             return try JSONParser.parse(bytes).double != nil
         } catch {

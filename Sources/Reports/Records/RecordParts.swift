@@ -7,6 +7,13 @@ import Platform
 
 // The parts of records that every format writes alike.
 
+/// What a line says beyond its record: under whose ids, and whose it is.
+struct Recipient {
+    let store: HealthStore
+    /// `nil` if nobody said so.
+    var patient: FHIRPatient?
+}
+
 /// Writes the records of a segment as lines of a file.
 protocol RecordLines {
     /// The first lines of each file.
@@ -15,7 +22,7 @@ protocol RecordLines {
     /// Returns the name of the file of a type, whose name has no special characters.
     static func fileName(of type: String) -> String
 
-    init(_ segment: Segment, type: String)
+    init(_ segment: Segment, type: String, _ recipient: Recipient)
 
     mutating func append(_ record: ArchivedRecord, to bytes: inout [UInt8])
 }

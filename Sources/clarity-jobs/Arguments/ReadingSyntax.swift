@@ -244,6 +244,9 @@ extension CommandSyntax {
                 "types", value: "TYPES",
                 summary: "only these types, such as HeartRate,StepCount; default all"),
             OptionSyntax(
+                "patient", value: "PATIENT",
+                summary: "whose Observations they are: Patient/ID, or SYSTEM|VALUE of an identifier"),
+            OptionSyntax(
                 "since", value: "TIME", summary: "only records that start then or later"),
             OptionSyntax("until", value: "TIME", summary: "only records that start before"),
         ],
@@ -251,7 +254,7 @@ extension CommandSyntax {
             "clarity-jobs export-data --out ~/records",
             "clarity-jobs export-data --out ~/heart --types HeartRate --since 2026-01-01",
             "clarity-jobs export-data --out ~/records.db --format sqlite",
-            "clarity-jobs export-data --out ~/fhir --format fhir",
+            "clarity-jobs export-data --out ~/fhir --format fhir --patient Patient/42",
         ])
     static let importing = CommandSyntax(
         name: "import",

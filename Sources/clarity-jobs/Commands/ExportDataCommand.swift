@@ -17,6 +17,10 @@ struct ExportDataCommand {
                 .usage, "`export-data` wants a place for the records: --out PATH")
         }
         guard arguments.has("all") else { return try export(to: composition.absolute(path)) }
+        guard arguments["patient"] == nil else {
+            throw CommandFailure(
+                .usage, "--patient is one person, and --all writes what several have")
+        }
         let folder = composition.absolute(path)
         let makeFolder = { (_: Composition) throws(CommandFailure) -> ExitStatus in
             guard StateDirectory.makeFolders(folder) else {
@@ -41,6 +45,15 @@ struct ExportDataCommand {
         let arguments = composition.arguments
         let format = arguments["format"].flatMap(ExportDataOptions.Format.init) ?? .csv
         let (since, until) = (try composition.time("since"), try composition.time("until"))
+        let patient = try arguments["patient"].map { text throws(CommandFailure) in
+            guard format == .fhir else {
+                throw CommandFailure(.usage, "--patient is for --format fhir")
+            }
+            guard let patient = FHIRPatient(text) else {
+                throw CommandFailure(.usage, "--patient is \(FHIRPatient.form), got `\(text)`")
+            }
+            return patient
+        }
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "export-data") else {
             throw CommandFailure(
@@ -49,7 +62,7 @@ struct ExportDataCommand {
         let types = try composition.archivedTypes(
             of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
-            store, as: format, to: path, since: since, until: until)
+            store, as: format, to: path, of: patient, since: since, until: until)
         StopSignal.prepare()
         var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in

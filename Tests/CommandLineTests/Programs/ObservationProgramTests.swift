@@ -161,6 +161,87 @@ struct ObservationProgramTests {
         #expect(second.isSuperset(of: first))
     }
 
+    @Test func `ids are another account's own, and a new master key leaves them`() async throws {
+        func ids(_ files: [String: [String]]) -> [Substring] {
+            files.values.joined().compactMap { $0.firstMatch(of: /"id":"(.*?)"/)?.output.1 }
+        }
+        let playground = try await Playground(sandboxOptions: nil)
+        let other = try await Playground(sandboxOptions: nil)
+
+        let first = ids(try await export([Self.heartRate], in: playground))
+        let others = ids(try await export([Self.heartRate], in: other))
+        let rotated = try await playground.run("key", "rotate")
+        let again = ids(try await export([Self.heartRate], to: "again", in: playground))
+
+        #expect(first.count == 1 && others.count == 1 && first != others)
+        #expect(rotated.status == 0, "\(rotated.errors)")
+        #expect(again == first)
+    }
+
+    @Test(arguments: [
+        ("Patient/42", #""subject":{"reference":"Patient/42"}"#),
+        (
+            "https://clinic.example/mrn|47 11".replacing(" ", with: ""),
+            #""subject":{"type":"Patient","identifier":{"system":"https://clinic.example/mrn","value":"4711"}}"#
+        ),
+    ])
+    func `records are of the patient that somebody names`(
+        patient: String, wanted: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        _ = try await export([Self.heartRate], in: playground)
+        let folder = "\(playground.folder.path)/named"
+
+        let result = try await playground.run(
+            "export-data", "--out", folder, "--format", "fhir", "--patient", patient)
+        let csv = try await playground.run("export-data", "--out", folder, "--patient", patient)
+        let bad = try await playground.run(
+            "export-data", "--out", "\(folder)2", "--format", "fhir", "--patient", "Patient/a b")
+
+        #expect(result.status == 0, "\(result.errors)")
+        let line = String(
+            decoding: try TemporaryFolder.read(
+                "\(folder)/Observation.HKQuantityTypeIdentifierHeartRate.ndjson"), as: UTF8.self)
+        #expect(line.contains(wanted), "\(line)")
+        #expect(csv.status == 64 && csv.errors.contains("--patient is for --format fhir"))
+        #expect(bad.status == 64 && bad.errors.contains("--patient is `Patient/ID`, or"))
+    }
+
+    @Test func `a blood pressure is one panel with both pressures`() async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let times = """
+            startDate="2026-01-02 03:04:05 +0100" endDate="2026-01-02 03:04:05 +0100"
+            """
+        let parts = [("Systolic", 121), ("Diastolic", 81)].map { name, value in
+            """
+            <Record type="HKQuantityTypeIdentifierBloodPressure\(name)" sourceName="Cuff" \
+            unit="mmHg" \(times) value="\(value)"/>
+            """
+        }
+        let panel = """
+            <Correlation type="HKCorrelationTypeIdentifierBloodPressure" sourceName="Cuff" \
+            \(times)>\(parts.joined())</Correlation>
+            """
+
+        let files = try await export(parts + [panel], in: playground)
+
+        let line = files["Observation.HKCorrelationTypeIdentifierBloodPressure.ndjson"]?.first ?? ""
+        for wanted in [
+            #""system":"http://loinc.org","code":"85354-9""#, #""code":"vital-signs""#,
+            """
+            "component":[{"code":{"coding":[{"system":"http://loinc.org","code":"8480-6",\
+            "display":"Systolic blood pressure"}],"text":"BloodPressureSystolic"},\
+            "valueQuantity":{"value":121,"unit":"mmHg","system":"http://unitsofmeasure.org",\
+            "code":"mm[Hg]"}},{"code":{"coding":[{"system":"http://loinc.org","code":"8462-4",\
+            "display":"Diastolic blood pressure"}],"text":"BloodPressureDiastolic"},\
+            "valueQuantity":{"value":81,
+            """,
+        ] {
+            #expect(line.contains(wanted.replacing("\n", with: "")), "\(line)")
+        }
+        #expect(!line.contains("\"Record\""))
+    }
+
     @Test(arguments: [
         ("HKQuantityTypeIdentifierOxygenSaturation", "%", "0.955", #""value":95.5,"unit":"%","#),
         ("HKQuantityTypeIdentifierOxygenSaturation", "%", "1", #""value":100,"unit":"%","#),
