@@ -18,12 +18,7 @@ extension HealthReader {
         var local = LocalDays(zone: zone)
         let last = until?.daysSince1970 ?? Int(Int32.max)
         let today = min(last, local.day(at: now.secondsSince1970).number)
-        let first =
-            switch since {
-            case .days(let count): today - count + 1
-            case .date(let day): min(day.daysSince1970, last)
-            case nil: Int(Int32.min)
-            }
+        let first = since.map { $0.first(upTo: $0.isDate ? last : today) } ?? Int(Int32.min)
         let found = try store.analyses.entries(
             ofWeeksEndingIn:
                 CivilDay(daysSince1970: first)...CivilDay(daysSince1970: last),

@@ -236,6 +236,17 @@ public struct HealthReader {
         /// A date.
         case date(CivilDay)
 
+        /// 0000-01-01, before which no date is written.
+        private static let earliest = CivilTime.daysSince1970(year: 0, month: 1, day: 1)
+
+        /// Returns the first of the days that end with another one: that one at the latest.
+        func first(upTo last: Int) -> Int {
+            switch self {
+            case .days(let count): max(last - count + 1, Since.earliest)
+            case .date(let day): min(day.daysSince1970, last)
+            }
+        }
+
         /// Whether it is a date.
         public var isDate: Bool { if case .date = self { true } else { false } }
 

@@ -54,11 +54,7 @@ extension HealthReader {
         var local = LocalDays(zone: zone)
         let today = local.day(at: now.secondsSince1970).number
         let last = until?.daysSince1970 ?? today
-        let first =
-            switch since {
-            case .days(let count): last - count + 1
-            case .date(let day): min(day.daysSince1970, last)
-            }
+        let first = since.first(upTo: last)
         var report = HealthReport()
         let ofMeasures = try figures(of: selection.group, in: first...last, &report)
         let freshness = try freshness()

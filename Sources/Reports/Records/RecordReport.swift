@@ -42,13 +42,8 @@ extension HealthReader {
     ) throws(HealthStoreError) -> HealthReport? {
         var local = LocalDays(zone: zone)
         let last = until?.daysSince1970 ?? local.day(at: now.secondsSince1970).number
-        let first =
-            switch since {
-            case .days(let count): last - count + 1
-            case .date(let day): min(day.daysSince1970, last)
-            // 1900-01-01, before which no export has a record.
-            case nil: min(-25_567, last)
-            }
+        // 1900-01-01, before which no export has a record.
+        let first = since?.first(upTo: last) ?? min(-25_567, last)
         var report = HealthReport()
         var rows: [RecordRow] = []
         for type in types {

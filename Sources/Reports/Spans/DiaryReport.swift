@@ -21,12 +21,7 @@ extension HealthReader {
         let newest = kinds.map(\.stock.last).max().map { min(today, local.day(at: $0).number) }
         let oldest = kinds.map(\.stock.first).min().map { local.day(at: $0).number }
         let last = until?.daysSince1970 ?? newest ?? today
-        let first =
-            switch since {
-            case .days(let count): last - count + 1
-            case .date(let day): min(day.daysSince1970, last)
-            case nil: min(oldest ?? last, last)
-            }
+        let first = since?.first(upTo: last) ?? min(oldest ?? last, last)
         let span = local.day(first).start..<local.day(last).end
         var entries: [DiaryEntry] = []
         for (stock, kind) in kinds {

@@ -15,13 +15,7 @@ extension HealthReader {
     ) throws(HealthStoreError) -> HealthReport {
         var local = LocalDays(zone: zone)
         let last = until?.daysSince1970 ?? local.day(at: now.secondsSince1970).number
-        let first: Int? =
-            switch since {
-            case .days(let count): last - count + 1
-            case .date(let day): day.daysSince1970
-            case nil: nil
-            }
-        let start = first.map { local.day(min($0, last)).start } ?? Int64.min
+        let start = since.map { local.day($0.first(upTo: last)).start } ?? Int64.min
         return try electrocardiograms(in: start..<local.day(last).end, withCurve: false)
     }
 

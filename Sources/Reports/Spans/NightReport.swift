@@ -69,13 +69,8 @@ extension HealthReader {
         }
         let oldest = stocks.map(\.first).min().map { records.day(at: $0).number }
         let last = until?.daysSince1970 ?? newest ?? today
-        let first =
-            switch since {
-            case .days(let count): last - count + 1
-            case .date(let day): day.daysSince1970
-            case nil: oldest ?? last
-            }
-        return (min(first, last)...last, newest ?? today)
+        let first = since?.first(upTo: last) ?? min(oldest ?? last, last)
+        return (first...last, newest ?? today)
     }
 
     /// Returns the nights that end on days, the earliest first.

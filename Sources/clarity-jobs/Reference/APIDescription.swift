@@ -274,13 +274,20 @@ struct APIDescription {
     // MARK: Parts
 
     private static func answer(_ status: Int, _ words: String?, _ schema: String) -> JSON.Member {
-        .init(
+        var content: [JSON.Member] = [
+            .init(
+                name: "application/json",
+                value: ["schema": ["$ref": .string("\(place)\(schema)")]])
+        ]
+        // A request that a proxy may read otherwise is refused before its path is known.
+        if status == 400 {
+            content.append(.init(name: "text/plain", value: ["schema": ["type": "string"]]))
+        }
+        return .init(
             name: "\(status)",
             value: [
                 "description": .string(words ?? meanings[status] ?? ""),
-                "content": [
-                    "application/json": ["schema": ["$ref": .string("\(place)\(schema)")]]
-                ],
+                "content": .object(content),
             ])
     }
 

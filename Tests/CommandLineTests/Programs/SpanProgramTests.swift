@@ -73,7 +73,10 @@ struct SpanProgramTests {
         let last = try await playground.json("nights", "--since", "2d")
         let months = try await playground.json("nights", "--by", "month")
         let table = try await playground.run("nights", "--by", "month")
+        // Before the year 0 there is no date.
+        let first = try await playground.json("nights", "--until", "0000-01-02")
 
+        #expect(first["since"].text == "0000-01-01" && first["rows"].elements == [])
         #expect(last["newest"].text == "2024-10-21" && last["since"].text == "2024-10-20")
         let rows = last["rows"].elements
         #expect(rows.map { $0["night"].text } == ["2024-10-21", "2024-10-20"])
