@@ -25,14 +25,14 @@ enum HealthSchema {
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID, schema: "\(tables)\n\(firstRows)", oldest: 24,
-            steps: ["\(countTables)\n\(countedHead)"])
+            steps: ["\(countTables)\n\(countedHead)", publicationTables])
     }
 
     /// The tables, indices, views and triggers of the newest version.
     static let tables = [
         keyTables, sessionTables, sourceTables, partialAggregateTables, outboxTables, sendingTables,
         packedTables, pulledTables, analysisTables, segmentTables, segmentDayTables, prunedTables,
-        noticeTables, countTables,
+        noticeTables, countTables, publicationTables,
     ].joined(separator: "\n")
 
     /// Which counts of rows belong to the head of the audit log.

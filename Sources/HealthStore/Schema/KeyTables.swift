@@ -123,6 +123,15 @@ extension HealthSchema {
         ) STRICT, WITHOUT ROWID;
         """
 
+    /// What each job of the kind `publish` has given on.
+    static let publicationTables = """
+        -- Sealed: the receiver, and a digest of each part that it confirmed.
+        CREATE TABLE publications (
+            job TEXT PRIMARY KEY,
+            sealed BLOB NOT NULL
+        ) STRICT;
+        """
+
     /// The rows that every user has from the beginning.
     static let firstRows = "INSERT INTO tenancy (id) VALUES (1) ON CONFLICT (id) DO NOTHING;"
 

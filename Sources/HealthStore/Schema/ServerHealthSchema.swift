@@ -44,6 +44,11 @@ public enum ServerHealthSchema {
             GRANT SELECT, INSERT, UPDATE, DELETE ON counts, \(CountedTable.changes) TO \(accounts);
             GRANT USAGE ON ALL SEQUENCES IN SCHEMA \(name) TO \(accounts);
             """,
+            """
+            \(map(users: users).translated(HealthSchema.publicationTables))
+            \(withoutStatistics)
+            GRANT SELECT, INSERT, UPDATE, DELETE ON publications TO \(accounts);
+            """,
         ]
     }
 

@@ -32,7 +32,7 @@ extension HealthStore {
         ("segment_days", nil), ("pruned_months", nil), ("packed_samples", nil),
         ("packed_totals", nil), ("pulls", nil), ("insight_requests", nil), ("analyses", "analyses"),
         ("missing_texts", nil), ("restorations", nil), ("notice_deliveries", nil), ("notices", nil),
-        ("counts", nil),
+        ("counts", nil), ("publications", nil),
     ]
 
     /// The tables that a wipe keeps: apart from the encrypted audit log, they contain nothing of a

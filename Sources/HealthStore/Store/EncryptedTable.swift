@@ -73,6 +73,7 @@ struct EncryptedTable: Sendable {
         EncryptedTable(name: "segment_marks", identity: [.blindIndex], blindIndex: "tag"),
         EncryptedTable(
             name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
+        EncryptedTable(name: "publications", identity: [.text("job")], label: 0),
     ]
 
     static let formerKeys = EncryptedTable(

@@ -136,7 +136,7 @@ struct StoreProgramTests {
                 clarity_history.wait_totals, clarity_history.missed_totals;
             DROP FUNCTION clarity_history.count_wait, clarity_history.count_missed CASCADE;
             ALTER TABLE clarity_history.runs DROP COLUMN parameters;
-            DROP TABLE locks, logins, account_key, counts, count_changes;
+            DROP TABLE locks, logins, account_key, counts, count_changes, publications;
             DO $$ DECLARE name text; BEGIN
                 FOR name IN SELECT oid::regprocedure FROM pg_proc
                     WHERE pronamespace = 'clarity_health'::regnamespace
@@ -150,7 +150,7 @@ struct StoreProgramTests {
             GRANT SELECT (account) ON session TO \(users);
             CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
             UPDATE clarity_history.schema_version SET version = version - 3;
-            UPDATE schema_version SET version = version - 2;
+            UPDATE schema_version SET version = version - 3;
             """)
         let migrate = ["store", "migrate", "--apply", "--owner", "admin"]
 

@@ -54,6 +54,8 @@ struct FilledStore {
         _ = try store.archive.keep(archived(0..<5), of: source, zone: .utc)
         try read(store)
         _ = try store.analyses.queueInsight(of: completedAnalysis(store), testMatter, at: noon)
+        try store.publications.confirm(
+            ["2025-10-09": 7], by: try #require(JobID("home")), at: "https://home.example")
     }
 
     /// Records a reading in the ledger, and the backend's words about the first waiting sample.

@@ -1,0 +1,84 @@
+public import ClarityScheduler
+import Platform
+import Database
+
+/// What receivers have confirmed of the days and nights that jobs publish to them.
+///
+/// Of each job there is a digest of each part that its receiver confirmed, by the part's name. They
+/// are encrypted, because anybody could test a guess of a value with its digest.
+public struct Publications: Sendable {
+    let store: HealthStore
+
+    /// Returns the digests of the parts that a job's receiver confirmed, by name; none if the job
+    /// had another receiver.
+    public func confirmed(
+        by job: JobID, at receiver: String
+    ) throws(HealthStoreError) -> [String: UInt64] {
+        try store.access { connection in
+            let encrypted = try connection.blob(
+                "SELECT sealed FROM publications WHERE job = ?", .text(job.rawValue))
+            // Damaged ones count as none: the receiver gets the same parts again.
+            return encrypted.flatMap { store.cipher.opened($0, for: .publication(job)) }
+                .flatMap { Self.parts(in: $0, of: receiver) } ?? [:]
+        }
+    }
+
+    /// Replaces what a job's receiver has confirmed.
+    public func confirm(
+        _ parts: [String: UInt64], by job: JobID, at receiver: String
+    ) throws(HealthStoreError) {
+        var plain: [UInt8] = []
+        plain.append(field: receiver)
+        for (name, digest) in parts.sorted(by: { $0.key < $1.key }) {
+            plain.append(field: name)
+            plain.append(littleEndian: digest)
+        }
+        let encrypted = store.cipher.encrypt(plain, for: .publication(job))
+        try store.change { connection in
+            try connection.run(
+                """
+                INSERT INTO publications (job, sealed) VALUES (?, ?)
+                ON CONFLICT (job) DO UPDATE SET sealed = excluded.sealed
+                """, .text(job.rawValue), .blob(encrypted))
+        }
+    }
+
+    private static func parts(in plain: [UInt8], of receiver: String) -> [String: UInt64]? {
+        var reader = ByteReader(plain)
+        guard reader.field() == receiver else { return nil }
+        var parts: [String: UInt64] = [:]
+        while !reader.isAtEnd {
+            guard let name = reader.field(), let digest = reader.number(UInt64.self) else {
+                return nil
+            }
+            parts[name] = digest
+        }
+        return parts
+    }
+
+    /// Returns the digest of a part.
+    public static func digest(_ bytes: [UInt8]) -> UInt64 {
+        blake2b(bytes).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    /// Returns the id by which receivers know the person: 16 hex digits, which nobody without the
+    /// key can make, and which a change of the master key leaves as they are.
+    public func personID(of account: AccountID?) -> String {
+        let name = RowIdentity("publications.person", account?.rawValue ?? "")
+        var bytes: [UInt8] = []
+        bytes.append(littleEndian: store.cipher.firstIndex(name.bytes))
+        return hexEncoded(bytes)
+    }
+}
+
+extension HealthStore {
+    /// What receivers have confirmed.
+    public var publications: Publications { Publications(store: self) }
+}
+
+extension RowIdentity {
+    /// Returns the identity of a job's row.
+    fileprivate static func publication(_ job: JobID) -> RowIdentity {
+        RowIdentity("publications", label: job.rawValue, job.rawValue)
+    }
+}
