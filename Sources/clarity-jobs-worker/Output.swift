@@ -60,12 +60,12 @@ func keyEnvironment(for order: AttemptOrder) throws(Failure) -> [String: String]
     keyEnvironment(named: try order.sections.key.variable)
 }
 
-/// Returns the variables for an order: those of the key, and those with the secrets of its targets.
+/// Returns the variables for an order: those of the key, and those with its secrets.
 ///
 /// - Throws: `Failure` for an order that does not fit.
 func keyAndSecrets(for order: AttemptOrder) throws(Failure) -> [String: String] {
     var environment = try keyEnvironment(for: order)
-    for name in try order.sections.targets.compactMap(\.secretName) {
+    for name in try order.secretNames {
         environment[name] = Environment.value(name)
     }
     return environment

@@ -77,16 +77,28 @@ extension Composition {
         environment.merging(ServerAccount.variables(for: nil, at: file.server)) { $1 }
     }
 
-    /// Returns what gives each worker its environment: all of this process's, or that of the
-    /// account for which it works.
+    /// Returns the variables with secrets that an order does not need. A program that the worker
+    /// starts would find them.
+    func needlessSecrets(
+        of file: JobFile, for order: AttemptOrder
+    ) throws(Failure) -> Set<String> {
+        let names = try KeyNames(order)
+        return file.secretVariables.subtracting(names.secrets + [names.key].compactMap(\.self))
+    }
+
+    /// Returns what gives each worker its environment: this process's without the secrets of other
+    /// jobs, or that of the account for which it works.
     func workerEnvironment(
         _ inForce: @escaping @Sendable () -> JobFile
     ) -> ProcessWorker.Environment {
         let composition = self
         return { order throws(Failure) in
             let file = inForce()
-            guard let account = order.job.account else { return composition.environment(of: file) }
-            let names = try KeyNames(SectionValues(order.options))
+            guard let account = order.job.account else {
+                let needless = try composition.needlessSecrets(of: file, for: order)
+                return composition.environment(of: file).filter { !needless.contains($0.key) }
+            }
+            let names = try KeyNames(order)
             do throws(MasterKeyError) {
                 return try AccountEnvironment(
                     composition.environment, secretVariables: file.secretVariables
@@ -108,6 +120,11 @@ private struct KeyNames {
     init(_ sections: SectionValues) throws(Failure) {
         key = try sections.key.variable
         secrets = try sections.targets.compactMap(\.secretName)
+    }
+
+    init(_ order: AttemptOrder) throws(Failure) {
+        key = try SectionValues(order.options).key.variable
+        secrets = try order.secretNames
     }
 }
 

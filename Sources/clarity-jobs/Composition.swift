@@ -348,6 +348,12 @@ struct Composition {
             for (name, value) in own { setenv(name, value, 1) }
         } else if let file {
             for (name, value) in try keyedEnvironment(file) { setenv(name, value, 1) }
+            let needless = try readingSections { () throws(Failure) in
+                try order.map { order throws(Failure) in
+                    try needlessSecrets(of: file, for: order)
+                }
+            }
+            for name in needless ?? [] { unsetenv(name) }
         }
         var vector: [UnsafeMutablePointer<CChar>?] =
             (["clarity-jobs"] + words).map { strdup($0) }

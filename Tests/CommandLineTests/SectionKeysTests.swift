@@ -107,7 +107,7 @@ struct SectionKeysTests {
         case .timeZone: return isFirst ? "UTC" : "Asia/Tokyo"
         case .dateOrInstant: return isFirst ? "2026-01-01" : "2026-01-02"
         case .path, .source: return isFirst ? "/data/one" : "/data/two"
-        case .url: return isFirst ? "\"https://one.example\"" : "\"https://two.example\""
+        case .url, .endpoint: return isFirst ? "\"https://one.example\"" : "\"https://two.example\""
         }
     }
 }

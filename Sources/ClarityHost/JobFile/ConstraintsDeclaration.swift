@@ -237,7 +237,7 @@ extension JobAssembly {
             let address = declaration.options[key] ?? sections[key]
         else { return false }
         do throws(TextFault) {
-            return try !WebAddress.parse(address).isLoopback
+            return try !WebAddress.parse(address, allowsMQTT: true).isLoopback
         } catch {
             return false
         }

@@ -172,7 +172,7 @@ struct OptionsDeclaration: Sendable {
             options.map { option in
                 Key(
                     option.key, set: { $0.values[option.key] = $1 },
-                    option.type == .url && allowsPlainHTTP ? .webAddress : .option(option.type),
+                    allowsPlainHTTP ? .optionWithPlainHTTP(option.type) : .option(option.type),
                     isRequired: option.isRequired,
                     default: option.defaultValue, option.summary)
             })
@@ -211,6 +211,19 @@ extension ValueSchema where Value == String {
         case .dateOrInstant: .dateOrInstant
         case .path, .source: .path
         case .url: .url
+        case .endpoint: .endpoint()
+        }
+    }
+}
+
+extension ValueSchema where Value == String {
+    /// Reads an option whose addresses may be http on any machine.
+    fileprivate static func optionWithPlainHTTP(_ type: OptionDeclaration.ValueType) -> ValueSchema
+    {
+        switch type {
+        case .url: .webAddress
+        case .endpoint: .endpoint(allowsPlainHTTP: true)
+        default: .option(type)
         }
     }
 }

@@ -94,7 +94,11 @@ struct JobDeclaration: Sendable {
                 let options =
                     node["options"] ?? YAMLNode(position: node.position, content: .mapping([]))
                 let path = CodingPath.value(key: "options", of: path)
-                let taken = decoding.optionsSchema(of: kind).decode(options, in: path, &decoding)
+                let schema =
+                    options[OptionDeclaration.plainHTTP]?.text == "true"
+                    ? OptionsDeclaration.schema(kind.options, allowsPlainHTTP: true)
+                    : decoding.optionsSchema(of: kind)
+                let taken = schema.decode(options, in: path, &decoding)
                 declaration.options = taken?.values ?? [:]
             }
             return Listed(path: path, position: node.position, declaration: declaration)

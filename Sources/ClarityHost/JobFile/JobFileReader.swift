@@ -199,6 +199,9 @@ public struct JobFileReader: Sendable {
                 file.secretVariables.formUnion(section.secretVariables(in: sections))
             }
         }
+        for job in file.jobs {
+            file.secretVariables.formUnion(kinds[job.kind]?.secretNames(in: job.options) ?? [])
+        }
         file.secretVariables.formUnion(decoding.suspects)
         file.host = decoding.context.host
         return file

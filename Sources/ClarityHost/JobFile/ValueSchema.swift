@@ -66,6 +66,8 @@ package indirect enum ValueDescription: Hashable, Sendable {
     case url
     /// An http or https URL.
     case webAddress
+    /// An http or https URL, as for `url`, or that of an MQTT broker.
+    case endpoint
     /// The URI of a PostgreSQL server and a database of its.
     case serverAddress
     case jobID
@@ -106,7 +108,7 @@ package indirect enum ValueDescription: Hashable, Sendable {
         case .calendar: "a calendar expression"
         case .timeZone: "a time zone"
         case .path: "a path"
-        case .url, .webAddress, .serverAddress: "a url"
+        case .url, .webAddress, .endpoint, .serverAddress: "a url"
         case .window: "a time of day"
         case .rate: "a rate"
         case .list: "a list"

@@ -26,13 +26,17 @@ extension ValueSchema where Value == String {
     /// Reads an https address, or an http address on this machine.
     static var url: ValueSchema {
         .secret(.url) { text throws(TextFault) in
-            let address = try WebAddress.parse(text)
-            guard address.isSecure || address.isLoopback else {
-                throw TextFault(
-                    "leads to \(shown(address.host)) over http, where anybody on the way can read "
-                        + "it",
-                    help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
-            }
+            try WebAddress.parse(text).requireSecure()
+            return text
+        }
+    }
+
+    /// Reads an mqtts or mqtt address, or one that `url` reads. Whether a password may go over mqtt
+    /// depends on the broker's address, which only the worker looks up.
+    static func endpoint(allowsPlainHTTP: Bool = false) -> ValueSchema {
+        .secret(.endpoint) { text throws(TextFault) in
+            let address = try WebAddress.parse(text, allowsMQTT: true)
+            if !address.isMQTT, !allowsPlainHTTP { try address.requireSecure() }
             return text
         }
     }
@@ -112,6 +116,7 @@ func join(_ folder: String, _ path: Substring) -> String {
 /// The parts of an http address that decide whether it may be used.
 struct WebAddress: Hashable, Sendable {
     var isSecure: Bool
+    var isMQTT = false
     /// The host in lower case; an IPv6 address in brackets.
     var host: String
 
@@ -127,20 +132,32 @@ struct WebAddress: Hashable, Sendable {
             }
     }
 
+    /// Throws for plain http to another machine.
+    func requireSecure() throws(TextFault) {
+        guard isSecure || isLoopback else {
+            throw TextFault(
+                "leads to \(shown(host)) over http, where anybody on the way can read it",
+                help: "use https; http is for `localhost`, `127.0.0.1` and `[::1]` only")
+        }
+    }
+
     /// Parses an address strictly, as RFC 3986 defines it.
     ///
-    /// - Parameter allowsQuery: whether it may end in a query (`?`).
+    /// - Parameters:
+    ///   - allowsQuery: whether it may end in a query (`?`).
+    ///   - allowsMQTT: whether it may be that of an MQTT broker.
     static func parse(
-        _ text: String, allowsQuery: Bool = false
+        _ text: String, allowsQuery: Bool = false, allowsMQTT: Bool = false
     ) throws(TextFault) -> WebAddress {
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !forbidden.contains($0) })
         else { throw TextFault("holds a character that no url has") }
         let lowered = text.lowercased()
-        let isSecure = lowered.hasPrefix("https://")
-        guard isSecure || lowered.hasPrefix("http://") else {
-            throw TextFault("does not start with `https://`")
+        let schemes = ["https", "http"] + (allowsMQTT ? ["mqtts", "mqtt"] : [])
+        guard let scheme = schemes.first(where: { lowered.hasPrefix("\($0)://") }) else {
+            throw TextFault(
+                "does not start with `https://`" + (allowsMQTT ? " or `mqtts://`" : ""))
         }
-        let rest = text.dropFirst(isSecure ? 8 : 7)
+        let rest = text.dropFirst(scheme.count + 3)
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         guard !authority.contains("@") else {
             throw TextFault(
@@ -175,7 +192,9 @@ struct WebAddress: Hashable, Sendable {
                 throw TextFault("has a port that is no number from 1 to 65535")
             }
         }
-        return WebAddress(isSecure: isSecure, host: host.lowercased())
+        return WebAddress(
+            isSecure: scheme.hasSuffix("s"), isMQTT: scheme.hasPrefix("mqtt"),
+            host: host.lowercased())
     }
 
     /// The characters that URL parsers disagree about.

@@ -44,6 +44,8 @@ public struct OptionDeclaration: Hashable, Sendable {
         case source
         /// An http or https address.
         case url
+        /// An http, https, mqtt or mqtts address.
+        case endpoint
     }
 
     /// The keys that the reader of job files adds to an entry with a `source`, as the account has
@@ -119,6 +121,11 @@ public struct JobKindDeclaration: Sendable {
 
     /// The options that a job of this kind accepts.
     public var options: [OptionDeclaration] { declareOptions() }
+
+    /// Returns the variables and credentials with secrets that a job's options name.
+    public func secretNames(in values: [String: String]) -> [String] {
+        options.filter { $0.type == .secretName }.compactMap { values[$0.key] }
+    }
 }
 
 /// An event that workers may emit and that a job may wait for with `on:`.

@@ -28,6 +28,17 @@ public let clarityCatalogue = JobCatalogue(
 /// The name of the backend's address among a job's options.
 public let backendAddress = "backend.url"
 
+extension AttemptOrder {
+    /// The variables and credentials with the secrets of the order's job and of its targets.
+    public var secretNames: [String] {
+        get throws(Failure) {
+            let own = clarityCatalogue.kinds.first { $0.kind == kind }
+            return try SectionValues(options).targets.compactMap(\.secretName)
+                + (own?.secretNames(in: options) ?? [])
+        }
+    }
+}
+
 func days(_ count: Int64) -> Duration { .seconds(count * 86_400) }
 
 // The events that kinds emit and that jobs may wait for. They connect jobs that do not name each

@@ -168,6 +168,7 @@ struct JobFileReference {
         case .path: "path"
         case .url: "https URL, or http on this machine"
         case .webAddress: "http or https URL"
+        case .endpoint: "`mqtts` or `mqtt` URL; https URL, or http on this machine"
         case .serverAddress: "`postgresql://USER@HOST/DATABASE`"
         case .accountID: "1 to 64 lowercase letters, digits, `_`, `-`; not `-` first"
         case .jobID: "1 to 100 letters, digits, `.`, `-`, `_`"

@@ -105,6 +105,7 @@ struct JobFileSchema {
         case .dateOrInstant: text(#"^[0-9]{4}-[0-9]{2}-[0-9]{2}"#)
         case .rate: text(#"^[0-9]+ per [0-9a-z]+$"#)
         case .url, .webAddress: text(#"^https?://"#)
+        case .endpoint: text(#"^(https?|mqtts?)://"#)
         case .serverAddress: text(#"^postgres(ql)?://"#)
         case .accountID: text(#"^[a-z0-9_][a-z0-9_-]{0,63}$"#)
         case .jobID: text(#"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"#)
