@@ -62,6 +62,7 @@ let package = Package(
         // Loaded when it is first called for, never linked.
         .target(name: "CSystemd"),
         .target(name: "CPostgreSQL"),
+        .target(name: "CMosquitto"),
 
         // Libraries; each uses only what it names.
         library("JSON"),
@@ -101,7 +102,7 @@ let package = Package(
                 "Reports", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
                 "Platform",
                 "ClarityScheduler",
-                "JSON", "CLinux",
+                "JSON", "CLinux", "CMosquitto",
             ]),
         library(
             "Reports",

@@ -91,7 +91,8 @@ extension WorkContext {
         }
         self.init(
             order: order, store: store, backend: client, transport: transport, clock: clock,
-            zones: SourceZones(environment: environment), startedAt: startedAt,
+            zones: SourceZones(environment: environment),
+            secrets: NoticeSecrets(environment: environment), startedAt: startedAt,
             report: report, isEnding: isEnding, isDryRun: isDryRun)
     }
 }
@@ -103,10 +104,14 @@ extension AttemptOrder {
     public func trust() throws -> CurlTransport.Trust {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
+        // The receivers of these kinds are other servers, with trust settings of their own.
+        if kind == .publish {
+            let receiver = try PublishOptions(options)
+            return try CurlTransport.Trust(authorities: receiver.authorities, pinLines: nil)
+        }
         guard kind == .auditUpload else {
             return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
         }
-        // The receiver of the audit log is another server, with trust settings of its own.
         let receiver = try AuditUploadOptions(options)
         return try CurlTransport.Trust(authorities: receiver.authorities, pinLines: receiver.pins)
     }

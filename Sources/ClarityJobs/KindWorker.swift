@@ -179,6 +179,8 @@ struct WorkContext: Sendable {
     let clock: any WallClock
     /// The time zones that sources can name.
     var zones = SourceZones(environment: [:])
+    /// The secrets that the job's options name.
+    var secrets = NoticeSecrets(environment: [:])
     /// When the attempt began, on the monotonic clock.
     let startedAt: Duration
     /// Reports to the scheduler how the work goes.

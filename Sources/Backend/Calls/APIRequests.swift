@@ -150,7 +150,7 @@ extension APIRequests {
 
 /// Returns `text` with every byte as `%XX` that RFC 3986 does not call unreserved. So an id that a
 /// server made up cannot leave its path segment, and a `+` stays a plus.
-private func percentEncoded(_ text: String) -> String {
+package func percentEncoded(_ text: String) -> String {
     var encoded = ""
     for byte in text.utf8 {
         switch byte {

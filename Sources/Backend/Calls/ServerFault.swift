@@ -87,13 +87,13 @@ extension APIError {
 }
 
 /// Parses the `Retry-After` field of RFC 9110, section 10.2.3: seconds, or a date.
-enum RetryAfter {
+package enum RetryAfter {
     /// Returns the wait that `field` asks for, at most the longest wait of a job (5 h); `nil` if
     /// that is less than 1 s.
     ///
     /// Some servers send 0 while their limit lasts for minutes. Such values are ignored in favour
     /// of the caller's own schedule.
-    static func believable(_ field: String?, now: Instant) -> Duration? {
+    package static func believable(_ field: String?, now: Instant) -> Duration? {
         guard let field, let wait = wait(field, now: now), wait >= .seconds(1) else { return nil }
         return min(wait, RetryPolicy.longestMaximum)
     }

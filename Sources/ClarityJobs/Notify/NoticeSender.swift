@@ -190,7 +190,7 @@ extension AttemptOrder {
     }
 }
 
-/// Finds the secrets of targets: in the environment, else among the credentials of the service
+/// Finds the secrets of targets and jobs: in the environment, else among the credentials of the service
 /// manager (systemd.exec(5), `LoadCredential=`).
 struct NoticeSecrets: Sendable {
     /// The most bytes in a secret.

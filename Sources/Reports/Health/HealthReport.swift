@@ -1,6 +1,6 @@
 public import HealthStore
 public import HealthModel
-import JSON
+package import JSON
 import Platform
 public import ClarityScheduler
 
@@ -22,7 +22,7 @@ public struct HealthReport: Sendable, PrivateValue {
     /// The whole output as one JSON document.
     var page: JSON = .null
     /// The output as JSON objects, one a line.
-    var records: [JSON] = []
+    package internal(set) var records: [JSON] = []
     /// The output as rows of text, the heading first.
     var cells: [[String]] = []
     /// The number of entries read, by kind, for the audit log.

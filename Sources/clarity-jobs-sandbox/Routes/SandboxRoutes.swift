@@ -44,11 +44,14 @@ extension Service {
             // A receiver of audit logs, which a backend does not have.
             let lines = request.body.split(separator: UInt8(ascii: "\n"))
             return .ok(["entries": .count(lines.count)])
+        case ("POST", "write"):
+            // A database for published days, which a backend does not have either.
+            return .ok([:])
         default:
             return .problem(
                 404,
                 "there are GET summary, metrics, sends, arrivals and mail, POST fault, expire-tokens, "
-                    + "fail-processing, stall-processing, edit-metric, clock and audit, "
+                    + "fail-processing, stall-processing, edit-metric, clock, audit and write, "
                     + "DELETE fault",
                 instance: request.path)
         }

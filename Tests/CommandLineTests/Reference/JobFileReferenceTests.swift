@@ -71,7 +71,7 @@ struct JobFileReferenceTests {
         guard words[0] == "Options of the kind " else { return files[words[1]] }
         let required = [
             "command": "command: [\"true\"], ", "audit-upload": "url: https://b.example, ",
-            "export-data": "folder: /a, ",
+            "export-data": "folder: /a, ", "publish": "to: mqtt, url: \"mqtts://b.example\", ",
         ]
         return "jobs: [{ id: a, kind: \(words[1]), options: { \(required[words[1]] ?? "")KEY } }]\n"
             + "backend: { url: https://a.example }"

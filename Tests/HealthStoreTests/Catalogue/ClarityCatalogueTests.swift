@@ -15,7 +15,7 @@ import Testing
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
                 "import", "refresh", "bulk-upload", "processing-status", "pat-analysis",
                 "insight-generate", "insight-history", "cleanup", "audit-upload", "export-data",
-                "notify",
+                "publish", "notify",
             ])
     }
 
@@ -32,6 +32,8 @@ import Testing
             ("insight-generate", "recommendations", "true"),
             ("insight-generate", "context", "summary"), ("audit-upload", "page_size", "500"),
             ("export-data", "format", "csv"), ("export-data", "types", nil),
+            ("publish", "allow_http", "false"), ("publish", "types", nil),
+            ("publish", "days", nil),
         ] as [(String, String, String?)])
     func `an option has the value that the documentation promises`(
         kind: String, key: String, standard: String?
@@ -82,6 +84,13 @@ import Testing
     @Test func `records go nowhere unless a folder is named`() {
         #expect(options("export-data")["folder"]?.isRequired == true)
         #expect(options("export-data")["folder"]?.defaultValue == nil)
+    }
+
+    @Test func `days go nowhere unless a receiver is named`() {
+        for key in ["to", "url"] {
+            #expect(options("publish")[key]?.isRequired == true)
+            #expect(options("publish")[key]?.defaultValue == nil)
+        }
     }
 
     @Test func `a source is one of three kinds, each with what decides on its reading`() throws {
