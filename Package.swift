@@ -56,6 +56,8 @@ let package = Package(
         system("CZstd", nil, "libzstd-dev"),
         system("CArchive", "libarchive", "libarchive-dev"),
         system("CMicroHTTPD", "libmicrohttpd", "libmicrohttpd-dev"),
+        // In the programs with libmicrohttpd, which loads it anyway.
+        system("CGnuTLS", "gnutls", "libgnutls28-dev"),
         .target(name: "CLinux"),
         // The files of the web pages, embedded by scripts/list-assets.
         .target(name: "CWebPages", exclude: ["assets"]),
@@ -134,7 +136,7 @@ let package = Package(
             [
                 "ClarityHost", "HealthStore", "HealthModel", "HTTPServing", "ClarityScheduler",
                 "Platform",
-                "JSON", "WebAPI", "CWebPages", "CLinux",
+                "JSON", "WebAPI", "CWebPages", "CGnuTLS", "CLinux",
             ]),
         program(
             "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"]),

@@ -14,7 +14,7 @@ import Platform
 ///                                                       link to it below BENEATH, if that is not
 ///                                                       empty
 ///     clarity-jobs-web pages PROGRAM JOBFILE STATE ADDRESS [read-only] [behind=URL]
-///                            [certificate=FILE key=FILE] [quiet]
+///                            [certificate=FILE key=FILE] [lan] [quiet]
 ///                                                       serves the web pages
 ///     clarity-jobs-web mcp PROGRAM JOBFILE STATE ALLOWED [ACCOUNT]
 ///                                                       answers the questions of an assistant
@@ -148,13 +148,15 @@ enum Program {
     ///
     /// - Parameters:
     ///   - passed: a socket that listens on the address already.
-    ///   - prepare: called once the server answers, before it says so.
+    ///   - prepare: called once the server answers, before it says so; a status ends it at once.
     ///   - announce: called once it has said so.
+    ///   - everyMinute: called as often until the server ends.
     static func serve(
         _ name: String, _ text: String, _ passed: PassedSocket?, usual port: Int,
         at scheme: String, _ path: String,
-        start: (consuming Listener) -> HTTPServer?, prepare: (HTTPServer) -> Void = { _ in },
-        announce: (HTTPServer) -> Void = { _ in }
+        start: (consuming Listener) -> HTTPServer?,
+        prepare: (HTTPServer) -> ExitStatus? = { _ in nil },
+        announce: (HTTPServer) -> Void = { _ in }, everyMinute: (() -> Void)? = nil
     ) -> ExitStatus {
         guard let wanted = ListenAddress(text) else {
             complain(
@@ -184,13 +186,24 @@ enum Program {
                     : "cannot start a thread")
             return .unreachable
         }
-        prepare(server)
+        if let status = prepare(server) {
+            server.stop()
+            return status
+        }
         complain(
             "\(name) listening on "
                 + "\(scheme)://\(server.address.hostText):\(server.address.port)\(path)")
         announce(server)
         var received: Int32 = 0
-        while sigwait(&signals, &received) != 0 {}
+        var minute = timespec(tv_sec: 60, tv_nsec: 0)
+        while received <= 0 {
+            guard let everyMinute else {
+                sigwait(&signals, &received)
+                continue
+            }
+            received = sigtimedwait(&signals, nil, &minute)
+            if received < 0, errno == EAGAIN { everyMinute() }
+        }
         server.stop()
         return ExitStatus(rawValue: 128 + received) ?? .terminated
     }

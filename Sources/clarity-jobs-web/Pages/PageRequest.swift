@@ -146,6 +146,16 @@ struct PageHosts {
         addressPort = address.isLoopback ? nil : address.port
     }
 
+    /// Creates the names of `serve --lan`: exactly the addresses that it listens on, and the machine's
+    /// names.
+    init(_ names: LocalNames, port: UInt16) {
+        scheme = "https"
+        self.names = Set(
+            names.all.map { "\($0):\(port)" } + (port == 443 ? names.all : []))
+        outer = nil
+        addressPort = nil
+    }
+
     /// Whether requests for this host are answered.
     func accepts(host: String?) -> Bool {
         guard let host = host?.lowercased() else { return false }

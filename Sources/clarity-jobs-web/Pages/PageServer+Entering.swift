@@ -255,6 +255,15 @@ struct PasswordAttempts {
     }
 }
 
+/// The wrong attempts at all addresses of the pages.
+final class CountedAttempts: Sendable {
+    private let attempts = Mutex(PasswordAttempts())
+
+    func withLock<Result: Sendable>(_ body: (inout PasswordAttempts) -> Result) -> Result {
+        attempts.withLock { body(&$0) }
+    }
+}
+
 /// Where a request comes from, as far as wrong passwords are counted by it.
 enum PagePeer {
     /// Returns an address, on this machine with the user, and behind a proxy with the address that

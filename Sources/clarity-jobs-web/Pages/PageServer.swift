@@ -6,7 +6,6 @@ import Platform
 import JSON
 import WebAPI
 import CWebPages
-import Synchronization
 
 /// Serves the web pages and the API that they read.
 ///
@@ -29,17 +28,19 @@ final class PageServer: Sendable {
     let entrances: PageEntrances
     let commands: CommandPool
     let sessions: OpenSessions
-    let attempts = Mutex(PasswordAttempts())
+    let attempts: CountedAttempts
     let runs: TokenRuns
     private let events: ChangeEvents
 
     init(
         _ settings: Settings, port: UInt16, entrances: PageEntrances, sessions: OpenSessions,
-        commands: CommandPool, events: ChangeEvents, runs: TokenRuns
+        commands: CommandPool, events: ChangeEvents, runs: TokenRuns,
+        attempts: CountedAttempts = CountedAttempts()
     ) {
         cookie = "clarity-pages-\(port)"
         (self.settings, self.entrances, self.sessions) = (settings, entrances, sessions)
         (self.commands, self.events, self.runs) = (commands, events, runs)
+        self.attempts = attempts
     }
 
     func accept(_ head: RequestHead) -> Exchange {

@@ -43,6 +43,12 @@ struct PagesMode {
             return .configuration
         }
         let isLoopback = ListenAddress(address)?.isLoopback ?? true
+        guard settings["lan"] == nil || isLoopback else {
+            complain(
+                "with `--lan`, the address of `--listen` is of this machine alone, such as "
+                    + "`127.0.0.1:8799`; got `\(address.printable)`")
+            return .usage
+        }
         if let refusal = refusal(
             isLoopback: isLoopback, isEncrypted: identity != nil, outer, access.hasPassword)
         {
@@ -50,35 +56,69 @@ struct PagesMode {
         }
         let isEncrypted = identity != nil || outer != nil
         let events = ChangeEvents(stateDirectory: state)
+        let sessions = OpenSessions(PageSessions(stateDirectory: state), entrances)
+        let commands = CommandPool(program: program, environment: environment)
+        let (runs, attempts) = (TokenRuns(stateDirectory: state), CountedAttempts())
+        let isReadOnly = settings["read-only"] != nil
+        func start(
+            _ listener: consuming Listener, _ hosts: PageHosts, _ identity: HTTPServer.Identity?,
+            _ isEncrypted: Bool, _ isBehindProxy: Bool
+        ) -> HTTPServer? {
+            let server = PageServer(
+                PageServer.Settings(
+                    hosts: hosts, isReadOnly: isReadOnly, isEncrypted: isEncrypted,
+                    isBehindProxy: isBehindProxy),
+                port: listener.address.port, entrances: entrances, sessions: sessions,
+                commands: commands, events: events, runs: runs, attempts: attempts)
+            return HTTPServer(
+                listener, connections: 512, patience: 60, identity: identity,
+                service: server.accept)
+        }
+        var local: LocalServers?
+        func shownAddress(of server: HTTPServer) -> String {
+            let host = server.address.isLoopback ? "127.0.0.1" : server.address.hostText
+            return local?.address ?? outer
+                ?? "\(identity == nil ? "http" : "https")://\(host):\(server.address.port)"
+        }
+        defer { local?.stop() }
         return Program.serve(
-            "pages", address, passed, usual: 8799, at: identity == nil ? "http" : "https", "/",
+            "pages", address, passed, usual: 8799, at: identity == nil ? "http" : "https",
+            "/",
             start: { listener in
-                let port = listener.address.port
-                let server = PageServer(
-                    PageServer.Settings(
-                        hosts: PageHosts(
-                            listener.address, isEncrypted: identity != nil, outer: outer),
-                        isReadOnly: settings["read-only"] != nil, isEncrypted: isEncrypted,
-                        isBehindProxy: outer != nil),
-                    port: port, entrances: entrances,
-                    sessions: OpenSessions(PageSessions(stateDirectory: state), entrances),
-                    commands: CommandPool(program: program, environment: environment),
-                    events: events, runs: TokenRuns(stateDirectory: state))
+                let hosts = PageHosts(listener.address, isEncrypted: identity != nil, outer: outer)
                 guard events.start() else { return nil }
-                return HTTPServer(
-                    listener, connections: 512, patience: 60, identity: identity,
-                    service: server.accept)
+                return start(listener, hosts, identity, isEncrypted, outer != nil)
             },
-            // Whoever reads that the server listens may make a link at once.
-            prepare: { server in note(address(of: server, identity, outer), access) },
-            announce: { server in showLink(to: address(of: server, identity, outer), access) })
-    }
-
-    private func address(
-        of server: HTTPServer, _ identity: HTTPServer.Identity?, _ outer: String?
-    ) -> String {
-        let host = server.address.isLoopback ? "127.0.0.1" : server.address.hostText
-        return outer ?? "\(identity == nil ? "http" : "https")://\(host):\(server.address.port)"
+            prepare: { server in
+                if settings["lan"] != nil {
+                    let port = server.address.port
+                    let servers = LocalServers(stateDirectory: state, port: port) {
+                        start($0, PageHosts($2, port: port), $1, true, false)
+                    }
+                    do throws(LocalServers.Fault) {
+                        _ = try servers.follow(at: SystemClock().now)
+                    } catch {
+                        complain("\(error)".forReport)
+                        return error.status
+                    }
+                    local = servers
+                }
+                // Whoever reads that the server listens may make a link at once.
+                note(shownAddress(of: server), access)
+                return nil
+            },
+            announce: { server in
+                local?.report()
+                showLink(to: shownAddress(of: server), access, withCode: local != nil)
+            },
+            everyMinute: settings["lan"] == nil
+                ? nil
+                : {
+                    guard let servers = local, servers.keepUp(at: SystemClock().now),
+                        let address = servers.address
+                    else { return }
+                    note(address, access)
+                })
     }
 
     /// Notes where the pages are, for `serve link`.
@@ -91,11 +131,20 @@ struct PagesMode {
     }
 
     /// Shows a link to a person at a terminal. The link must not get into a journal.
-    private func showLink(to address: String, _ access: PageAccess) {
+    ///
+    /// - Parameter withCode: whether to show it as a QR code too, for the camera of a phone.
+    private func showLink(to address: String, _ access: PageAccess, withCode: Bool) {
         guard settings["quiet"] == nil, isatty(STDERR_FILENO) == 1 else { return }
         do throws(BackupError) {
-            let token = try access.makeLink(at: SystemClock().now)
-            complain("open \(address)/enter?token=\(token) (works once, for 10 minutes)")
+            let link = "\(address)/enter?token=\(try access.makeLink(at: SystemClock().now))"
+            complain("open \(link) (works once, for 10 minutes)")
+            guard withCode else { return }
+            do throws(QRCode.Fault) {
+                fputs(
+                    try QRCode(link).text(columns: TerminalLine.columns(of: STDERR_FILENO)), stderr)
+            } catch {
+                complain("no QR code: \(error)")
+            }
         } catch {
             complain("cannot make a link: \(error)".forReport)
         }

@@ -177,15 +177,19 @@ extension CommandSyntax {
         name: "serve", summary: "Serve web pages with your data and your jobs, until stopped.",
         details: [
             "The pages show what other commands show, as charts. Open them with the link that this",
-            "command prints on a terminal, or that `serve link` makes. Other machines reach them only",
-            "with TLS and a password. If the job file has accounts, `serve link` opens the states of",
-            "all accounts, and `serve link --account ID` the data of one, for its wearer.",
+            "command prints on a terminal, or that `serve link` makes. --lan serves your local network",
+            "too, with TLS, and shows the link as a QR code for a phone. Any other way from another",
+            "machine needs TLS and a password. If the job file has accounts, `serve link` opens the",
+            "states of all accounts, and `serve link --account ID` the data of one, for its wearer.",
         ],
         options: [
             OptionSyntax(
                 "listen", value: "HOST:PORT",
                 summary: "IPv4 address and port; default 127.0.0.1:8799"),
             OptionSyntax("read-only", summary: "show only: no page changes anything"),
+            OptionSyntax(
+                "lan",
+                summary: "serve the local network too, with a certificate that this makes"),
             OptionSyntax(
                 "certificate", value: "FILE",
                 summary: "certificate for TLS, followed by those that sign it (PEM)"),
@@ -198,6 +202,7 @@ extension CommandSyntax {
         ],
         examples: [
             "clarity-jobs serve",
+            "clarity-jobs serve --lan",
             "clarity-jobs serve link",
             "clarity-jobs serve link --account anna",
             "clarity-jobs serve --behind https://health.example",

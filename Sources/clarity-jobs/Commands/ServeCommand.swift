@@ -32,6 +32,15 @@ struct ServeCommand {
         if arguments.has("read-only") { words.append("read-only") }
         if composition.console.isQuiet { words.append("quiet") }
         if let outer = arguments["behind"] { words.append("behind=\(outer)") }
+        if arguments.has("lan") {
+            guard arguments["certificate"] == nil, arguments["private-key"] == nil else {
+                throw CommandFailure(
+                    .usage,
+                    "`--lan` makes its own certificate; leave out --certificate and "
+                        + "--private-key, or --lan")
+            }
+            words.append("lan")
+        }
         switch (arguments["certificate"], arguments["private-key"]) {
         case (nil, nil): break
         case (let certificate?, let key?):
@@ -57,12 +66,27 @@ struct ServeCommand {
             "\(address ?? "http://\(ServeCommand.usualAddress)")/enter?\(account)token=\(token)"
         composition.console.results(
             [link], PageLink(link: link, expiresAt: now + PageAccess.linkLife))
+        // Another device has a camera, and nobody types 64 digits into it.
+        if address?.hasPrefix("https://") ?? false, composition.console.form == .table,
+            Console.isTerminal
+        {
+            try showCode(link)
+        }
         if address == nil {
             composition.console.note(
                 "no pages were served yet: `clarity-jobs serve`, or clarity-jobs-web.socket of systemd"
             )
         }
         return .done
+    }
+
+    private func showCode(_ link: String) throws(CommandFailure) {
+        do throws(QRCode.Fault) {
+            let columns = TerminalLine.columns(of: STDOUT_FILENO)
+            composition.console.text(try QRCode(link).text(columns: columns))
+        } catch {
+            composition.console.note("no QR code: \(error)")
+        }
     }
 
     /// `serve password`: replaces the password of the pages.
