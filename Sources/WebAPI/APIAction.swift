@@ -40,6 +40,9 @@ public struct APIAction: Hashable, Sendable {
     private static let sample = APIParameter(
         "id", .number(1...Int64.max), .operand, isRequired: true, "number of the sample")
 
+    private static let session = APIParameter(
+        "session", .session, .operand, isRequired: true, "the session")
+
     private static let job = APIParameter("job", .job, .operand, isRequired: true, "the job")
 
     /// The same for an action, which always wants a state.
@@ -83,5 +86,12 @@ public struct APIAction: Hashable, Sendable {
             "sample-retry", "Queue one sample again", "outbox retry", with: ["--yes"], [sample]),
         APIAction(
             "sample-discard", "Give up one sample", "outbox discard", with: ["--yes"], [sample]),
+        APIAction(
+            "session-end", "End the session of a browser", "serve sessions end", of: .jobs,
+            [session]),
+        APIAction(
+            "sessions-end", "End all sessions of browsers", "serve sessions end", with: ["--all"],
+            of: .jobs,
+            [APIParameter("except", .session, .option("except"), "a session that goes on")]),
     ]
 }

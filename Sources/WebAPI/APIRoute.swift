@@ -198,6 +198,9 @@ extension APIRoute {
             "doctor", "This machine's conditions and where each value comes from", "doctor",
             of: .jobs),
         APIRoute(
+            "sessions", "The sessions of browsers with these pages", "serve sessions list",
+            of: .jobs),
+        APIRoute(
             "access", "The audit log: who read, sent or removed what", "audit log",
             [APIParameter("since", .span, .option("since"), "only entries of the last time")]),
         APIRoute("notices", "What was wrong, and whether you were told", "notices list"),

@@ -7,6 +7,8 @@ public enum APIValue: Hashable, Sendable {
     case type
     /// The id of an insight, or the beginning of it.
     case insight
+    /// The name of a session of the pages.
+    case session
     /// A number within a range, in digits.
     case number(ClosedRange<Int64>)
     /// A time in RFC 3339, or a day.
@@ -31,6 +33,7 @@ public enum APIValue: Hashable, Sendable {
         case .job: "^([a-z0-9_-]{1,64}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
         case .type: "^[A-Za-z][A-Za-z0-9_]{0,99}$"
         case .insight: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$"
+        case .session: "^[0-9a-f]{8}$"
         case .number: "^(0|[1-9][0-9]{0,17})$"
         case .time:
             "^\(APIValue.date)(T\(APIValue.clock)"
@@ -50,6 +53,7 @@ public enum APIValue: Hashable, Sendable {
         case .job: "the id of a job"
         case .type: "a type such as `heart_rate` or `HeartRate`"
         case .insight: "the id of an insight or its beginning"
+        case .session: "the name of a session, such as 1a2b3c4d"
         case .number(let range): "a number from \(range.lowerBound) to \(range.upperBound)"
         case .time: "a time such as 2026-11-20T06:00:00Z, or a day"
         case .since: "a number of days such as 30d, or a first day"

@@ -98,7 +98,7 @@ class Pages(unittest.TestCase):
 
     def test_the_caretaker_sees_states_of_all_and_values_of_nobody(self):
         self.come_in(served.run("serve", "link").strip())
-        self.assertEqual(links(), ["Accounts", "Jobs", "Machine"])
+        self.assertEqual(links(), ["Accounts", "Jobs", "Machine", "Access"])
         self.assertEqual(browser.text("#main h1"), "Accounts")
         self.assertEqual(browser.texts("[data-account]"), ["anna", "ben", "kim"])
         self.assertIn("3 accounts, 2 up to date", browser.text("#main"))
@@ -113,6 +113,17 @@ class Pages(unittest.TestCase):
             open_page(page)
             for rate in RATES.values():
                 self.assertNotIn(str(rate), browser.text("#main"), page)
+
+    def test_the_caretaker_sees_every_session_and_no_audit_log(self):
+        self.come_in(served.run("serve", "link", "--account", "anna").strip())
+        self.come_in(served.run("serve", "link").strip())
+        open_page("access")
+        sessions = served.json("serve", "sessions", "list")
+        shown = browser.texts("[data-session]")
+        self.assertEqual(shown, [one["session"] for one in reversed(sessions)])
+        self.assertIn("anna", browser.text("[aria-label='Sessions']"))
+        self.assertEqual(browser.texts("[data-entry]"), [])
+        self.sound()
 
     def test_the_caretaker_comes_from_an_account_to_its_jobs(self):
         self.come_in(served.run("serve", "link").strip())

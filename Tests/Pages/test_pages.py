@@ -7,6 +7,7 @@ import sqlite3
 import tempfile
 import time
 import unittest
+import urllib.request
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -281,6 +282,27 @@ class Numbers(PagesCase):
 
 class Doing(PagesCase):
     """What a reader does."""
+
+    def test_a_session_is_listed_and_ended(self):
+        if served.folder is None:
+            self.skipTest("the server is not ours")
+        token = served.link()
+        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(token) as page:
+            self.assertEqual(page.status, 200)
+        self.open("access")
+        sessions = served.json("serve", "sessions", "list")
+        shown = browser.texts("[data-session]")
+        self.assertEqual(shown, [one["session"] for one in reversed(sessions)])
+        row = "//tr[.//*[text()='this browser']]"
+        own = browser.find_element(By.XPATH, row).text
+        self.assertRegex(own, "Chrome on (Linux|Windows|Mac)")
+        self.assertIn("127.0.0.1", own)
+        browser.find_element(By.XPATH, "//button[text()='End all others']").click()
+        dialog = until(lambda: browser.find_elements(By.CSS_SELECTOR, "dialog[open]"), "a dialog")
+        dialog[0].find_element(By.XPATH, ".//button[text()='End all others']").click()
+        until(lambda: len(browser.texts("[data-session]")) == 1, "the end of the others")
+        self.assertEqual(len(served.json("serve", "sessions", "list")), 1)
+        self.assertIn("of the web pages", browser.text("#main"))
 
     def setUp(self):
         super().setUp()

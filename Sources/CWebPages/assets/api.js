@@ -5,6 +5,7 @@
 /**
  * @typedef {object} Session
  * @property {string} csrf
+ * @property {string} session its name
  * @property {boolean} read_only
  * @property {string | null} zone `null` where it differs from account to account
  * @property {boolean} backend whether the job file names one

@@ -109,13 +109,14 @@ public struct PageAccess: Sendable {
     /// Begins a session if this is the token of a link that works, which is used up; returns the
     /// session's token.
     public func enter(
-        link token: String, as viewer: String, at now: Instant
+        link token: String, as viewer: String, from browser: PageSessions.Browser? = nil,
+        at now: Instant
     ) throws(BackupError) -> String? {
         try PageAccess.locked(state) { () throws(BackupError) in
             guard try hasLink(token, at: now) else { return nil }
             // A link that cannot be removed could be used again.
             try replace(by: try links(at: now).filter { $0.account != account })
-            return try sessions.beginAlone(as: viewer, of: account, at: now)
+            return try sessions.beginAlone(as: viewer, of: account, from: browser, at: now)
         }
     }
 
@@ -174,7 +175,8 @@ public struct PageAccess: Sendable {
     /// Begins a session if this is the password, and returns the session's token. Takes 64 MiB
     /// while it runs, and some 100 ms, also if there is no password.
     public func enter(
-        password: Secret, as viewer: String, at now: Instant
+        password: Secret, as viewer: String, from browser: PageSessions.Browser? = nil,
+        at now: Instant
     ) throws(BackupError) -> String? {
         guard let hash = try passwordHash() else {
             PageAccess.spendTime(on: password)
@@ -187,7 +189,7 @@ public struct PageAccess: Sendable {
         return try PageAccess.locked(state) { () throws(BackupError) in
             // A password that was replaced meanwhile has ended its sessions.
             guard try passwordHash() == hash else { return nil }
-            return try sessions.beginAlone(as: viewer, of: account, at: now)
+            return try sessions.beginAlone(as: viewer, of: account, from: browser, at: now)
         }
     }
 
@@ -249,9 +251,9 @@ public struct PageAccess: Sendable {
 /// The sessions of browsers with the web pages, in a file of the state directory.
 ///
 /// `pages/sessions` has a line for each: the BLAKE2b-256 digest of the token in the browser's
-/// cookie, when the session began, who logged in, and of which account. A token has 32 random bytes,
-/// so nobody can find it by its digest. The server follows the file, so that any process can end a
-/// session.
+/// cookie, when the session began, who logged in, of which account, and when, from where and with
+/// what it was last used. A token has 32 random bytes, so nobody can find it by its digest. The server
+/// follows the file, so that any process can end a session.
 public struct PageSessions: Sendable {
     /// A session, as far as it is kept.
     public struct Entry: Hashable, Sendable {
@@ -261,6 +263,10 @@ public struct PageSessions: Sendable {
         public let viewer: String
         /// The account, if it is the session of one.
         public let account: String?
+        /// When it was last used, to within `pace`.
+        public fileprivate(set) var usedAt: Instant
+        /// From where it was used then; `nil` of a session of an earlier version.
+        public fileprivate(set) var browser: Browser?
 
         /// A name for the audit log and for commands, with which nobody can log in.
         public var name: String { String(digest.prefix(8)) }
@@ -274,28 +280,86 @@ public struct PageSessions: Sendable {
             now < endsAt && begunAt - now <= .seconds(60)
         }
 
-        fileprivate init(digest: String, begunAt: Instant, viewer: String, account: String?) {
-            (self.digest, self.begunAt) = (digest, begunAt)
-            (self.viewer, self.account) = (viewer, account)
+        fileprivate init(
+            digest: String, begunAt: Instant, viewer: String, account: String?, browser: Browser?
+        ) {
+            (self.digest, self.begunAt, usedAt) = (digest, begunAt, begunAt)
+            (self.viewer, self.account, self.browser) = (viewer, account, browser)
         }
 
         fileprivate init?(_ line: Substring) {
             let words = line.split(separator: " ")
-            guard (3...4).contains(words.count), words[0].utf8.count == 64,
+            // Lines of earlier versions have 3 or 4.
+            guard [3, 4, 7].contains(words.count), words[0].utf8.count == 64,
                 let begunAt = Instant(rfc3339: String(words[1]))
             else { return nil }
             self.init(
                 digest: String(words[0]), begunAt: begunAt, viewer: String(words[2]),
-                account: words.count == 4 ? String(words[3]) : nil)
+                account: words.count == 3 || words[3] == Entry.none ? nil : String(words[3]),
+                browser: nil)
+            guard words.count == 7 else { return }
+            guard let usedAt = Instant(rfc3339: String(words[4])) else { return nil }
+            self.usedAt = usedAt
+            if words[5] != Entry.none {
+                browser = Browser(
+                    address: String(words[5]), name: String(words[6]).replacing("_", with: " "))
+            }
         }
 
+        /// The word for what there is not; no account and no address is this.
+        private static let none = "."
+
         fileprivate var line: String {
-            "\(digest) \(begunAt) \(viewer)\(account.map { " \($0)" } ?? "")\n"
+            let name = browser?.name.replacing(" ", with: "_") ?? Entry.none
+            let words = [
+                digest, "\(begunAt)", viewer, account ?? Entry.none, "\(usedAt)",
+                browser?.address ?? Entry.none, name,
+            ]
+            return words.joined(separator: " ") + "\n"
+        }
+    }
+
+    /// Where requests of a session come from.
+    public struct Browser: Hashable, Sendable {
+        /// The address.
+        public let address: String
+        /// The browser and its system, as far as they are known: `Safari on iPhone`.
+        public let name: String
+
+        fileprivate init(address: String, name: String) {
+            (self.address, self.name) = (address, name)
+        }
+
+        /// Recognises a browser by the header `User-Agent`, in which all claim to be others too: the
+        /// first name that is found counts.
+        public init(address: String, userAgent: String?) {
+            let families = [
+                ("Edg", "Edge"), ("OPR/", "Opera"), ("SamsungBrowser", "Samsung Internet"),
+                ("Firefox/", "Firefox"), ("FxiOS", "Firefox"), ("CriOS", "Chrome"),
+                ("Chrome/", "Chrome"), ("Safari/", "Safari"), ("curl/", "curl"),
+            ]
+            let systems = [
+                ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"),
+                ("Windows", "Windows"), ("Macintosh", "Mac"), ("Linux", "Linux"),
+            ]
+            func first(_ names: [(part: String, name: String)]) -> String? {
+                names.first { userAgent?.contains($0.part) ?? false }?.name
+            }
+            let system = first(systems).map { " on \($0)" } ?? ""
+            // What a proxy forwards may be any text.
+            let known = address.filter {
+                $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "." || $0 == ":")
+            }
+            self.init(
+                address: known.isEmpty ? "unknown" : String(known.prefix(64)),
+                name: (first(families) ?? "another program") + system)
         }
     }
 
     /// How long a session lasts.
     public static let life = Duration.seconds(12 * 3600)
+    /// How old the time of the last use may be in the file.
+    public static let pace = Duration.seconds(60)
     /// The most sessions of one account; a new one ends its oldest.
     public static let mostOfAccount = 16
     /// The most bytes that the file can have.
@@ -345,9 +409,22 @@ public struct PageSessions: Sendable {
         return sessions.count - left.count
     }
 
+    /// Notes that a session is used; does nothing if it has ended.
+    public func use(
+        _ digest: String, from browser: Browser, at now: Instant
+    ) throws(BackupError) {
+        try PageAccess.locked(state) { () throws(BackupError) in
+            var sessions = try list(at: now)
+            guard let place = sessions.firstIndex(where: { $0.digest == digest }) else { return }
+            sessions[place].usedAt = now
+            sessions[place].browser = browser
+            try replace(by: sessions)
+        }
+    }
+
     /// Begins a session while this process has the lock, and returns its token, for the cookie.
     func beginAlone(
-        as viewer: String, of account: String?, at now: Instant
+        as viewer: String, of account: String?, from browser: Browser?, at now: Instant
     ) throws(BackupError) -> String {
         let token = PageAccess.newToken()
         var sessions = try list(at: now)
@@ -357,7 +434,8 @@ public struct PageSessions: Sendable {
         }
         sessions.append(
             Entry(
-                digest: PageAccess.digest(token), begunAt: now, viewer: viewer, account: account))
+                digest: PageAccess.digest(token), begunAt: now, viewer: viewer, account: account,
+                browser: browser))
         try replace(by: sessions)
         return token
     }

@@ -11,7 +11,9 @@ import Synchronization
 final class OpenSessions: Sendable {
     /// A browser that is logged in.
     struct Session: Sendable {
-        /// A name for the audit log, with which nobody can log in.
+        /// The digest of the token, with which nobody can log in.
+        let digest: String
+        /// A name for the audit log, the beginning of the digest.
         let name: String
         let viewer: APIViewer
         /// What an action has to show, which another site cannot read.
@@ -24,6 +26,8 @@ final class OpenSessions: Sendable {
     private struct State {
         var stamps = FileStamps()
         var sessions: [String: PageSessions.Entry] = [:]
+        /// When the use of a session was last noted, by its digest.
+        var noted: [String: Instant] = [:]
     }
 
     let file: PageSessions
@@ -47,7 +51,31 @@ final class OpenSessions: Sendable {
             return nil
         }
         return Session(
-            name: session.name, viewer: viewer, csrf: PageAccess.digest("csrf \(token)"))
+            digest: digest, name: session.name, viewer: viewer,
+            csrf: PageAccess.digest("csrf \(token)"))
+    }
+
+    /// Whether the time of a session's last use is so old in the file that it is to be noted anew. It
+    /// then counts as noted.
+    func takeUse(of session: Session) -> Bool {
+        let now = SystemClock().now
+        return state.withLock { state in
+            guard let entry = state.sessions[session.digest],
+                now - max(entry.usedAt, state.noted[session.digest] ?? entry.usedAt)
+                    >= PageSessions.pace
+            else { return false }
+            state.noted[session.digest] = now
+            return true
+        }
+    }
+
+    /// Notes that a session is used, which writes a file.
+    func use(_ session: Session, from browser: PageSessions.Browser) {
+        do throws(BackupError) {
+            try file.use(session.digest, from: browser, at: SystemClock().now)
+        } catch {
+            complain("cannot note the use of a session: \(error)".forReport)
+        }
     }
 
     /// Ends the session with a token.
@@ -74,6 +102,7 @@ final class OpenSessions: Sendable {
             if state.stamps.bytes != stamps.bytes || !state.stamps.areSettled {
                 state.stamps = stamps
                 state.sessions = read(at: now)
+                state.noted = state.noted.filter { state.sessions[$0.key] != nil }
             }
             return state.sessions[digest]
         }

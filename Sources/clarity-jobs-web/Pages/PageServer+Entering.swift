@@ -26,8 +26,9 @@ extension PageServer {
             else {
                 return reply(wrongLink(account, from: peer(head)))
             }
+            let browser = browser(head)
             return working(for: .person(account)) { [self] in
-                answer(toLink: token, access, account)
+                answer(toLink: token, access, account, from: browser)
             }
         } catch {
             complain("\(error)".forReport)
@@ -35,12 +36,15 @@ extension PageServer {
         }
     }
 
-    private func answer(toLink token: String, _ access: PageAccess, _ account: String) -> Answer {
+    private func answer(
+        toLink token: String, _ access: PageAccess, _ account: String,
+        from browser: PageSessions.Browser
+    ) -> Answer {
         do throws(BackupError) {
             let viewer = entrances.viewer(of: account)
             guard
                 let session = try access.enter(
-                    link: token, as: viewer.name, at: SystemClock().now),
+                    link: token, as: viewer.name, from: browser, at: SystemClock().now),
                 let answer = answer(toEntering: session)
             else { return page(403, PageServer.usedLink) }
             return answer
@@ -64,12 +68,20 @@ extension PageServer {
             forwarded: settings.isBehindProxy ? head["X-Forwarded-For"] : nil)
     }
 
+    /// Returns where a request comes from, as a person recognises a session by it.
+    func browser(_ head: RequestHead) -> PageSessions.Browser {
+        let forwarded = settings.isBehindProxy ? head["X-Forwarded-For"] : nil
+        let last = forwarded?.split(separator: ",").last.map { String($0) }
+        return PageSessions.Browser(
+            address: last ?? head.peer.hostText, userAgent: head["User-Agent"])
+    }
+
     private func enterWithPassword(_ request: PageRequest, _ head: RequestHead) -> Exchange {
         guard entrances.mayTakePassword else { return refuse(403, "there is no password") }
         guard request.type == "application/x-www-form-urlencoded" else {
             return refuse(415, "the password is sent as application/x-www-form-urlencoded")
         }
-        let peer = peer(head)
+        let (peer, browser) = (peer(head), browser(head))
         return body { [self] body in
             guard let password = FormBody.value(of: "password", in: body),
                 let secret = Secret(passwordLine: Array(password.utf8))
@@ -77,14 +89,15 @@ extension PageServer {
             let account = FormBody.value(of: "account", in: body) ?? ""
             return .work { [self] later in
                 work(for: .stranger(peer), later) { [self] in
-                    answer(to: secret, of: account, from: peer)
+                    answer(to: secret, of: account, from: peer, browser)
                 }
             }
         }
     }
 
     private func answer(
-        to password: Secret, of account: String, from peer: String
+        to password: Secret, of account: String, from peer: String,
+        _ browser: PageSessions.Browser
     ) -> Answer {
         if let wait = attempts.withLock({ $0.take(peer, account, at: .now) }) {
             return tooMany(wait)
@@ -99,7 +112,7 @@ extension PageServer {
             let viewer = entrances.viewer(of: account)
             guard
                 let session = try access.enter(
-                    password: password, as: viewer.name, at: SystemClock().now),
+                    password: password, as: viewer.name, from: browser, at: SystemClock().now),
                 let answer = answer(toEntering: session)
             else { return wrongPassword }
             attempts.withLock { $0.giveBack(peer, account) }

@@ -48,6 +48,13 @@ final class PageServer: Sendable {
         let session = request.token.flatMap { sessions.session($0) }
         let exchange = exchange(for: request, head, session)
         exchange.person = session?.person
+        if let session, sessions.takeUse(of: session) {
+            let (browser, sessions) = (browser(head), sessions)
+            // Beside the request; the next one is noted if there is no place now.
+            _ = commands.work.start(for: .person(session.person)) {
+                sessions.use(session, from: browser)
+            }
+        }
         return exchange
     }
 
@@ -163,7 +170,8 @@ final class PageServer: Sendable {
         }
         @Sendable func answer(_ status: JSON?) -> Answer {
             let object: JSON = [
-                "csrf": .string(session.csrf), "read_only": .bool(isReadOnly),
+                "csrf": .string(session.csrf), "session": .string(session.name),
+                "read_only": .bool(isReadOnly),
                 "zone": .text(status?["installation"]?["time_zone"]?.text),
                 "backend": .bool(status?["session"] != nil),
                 "health": .bool(status?["session"] != nil || hasGoals(status)),

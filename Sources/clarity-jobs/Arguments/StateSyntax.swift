@@ -246,12 +246,23 @@ extension CommandSyntax {
                 name: "sessions", summary: "List or end the sessions of browsers.",
                 commands: [
                     CommandSyntax(
-                        name: "list", summary: "List the sessions, and when each ends by itself."),
+                        name: "list",
+                        summary: "List the sessions: since when, last used, from where."),
                     CommandSyntax(
-                        name: "end", summary: "End sessions at once.", operands: "[SESSION...]",
-                        options: [OptionSyntax("all", summary: "end every session")],
+                        name: "end", summary: "End sessions at once.",
+                        details: [
+                            "The audit log of the account, or of the person without accounts, records it."
+                        ],
+                        operands: "[SESSION...]",
+                        options: [
+                            OptionSyntax("all", summary: "end every session"),
+                            OptionSyntax(
+                                "except", value: "SESSION",
+                                summary: "with --all: a session that goes on"),
+                        ],
                         examples: [
                             "clarity-jobs serve sessions end 1a2b3c4d",
+                            "clarity-jobs serve sessions end --all --except 1a2b3c4d",
                             "clarity-jobs serve sessions end --all --account anna",
                         ]),
                 ]),

@@ -120,30 +120,55 @@ struct ServeCommand {
         return .done
     }
 
-    /// `serve sessions end`: ends the named sessions, or with `--all` every one.
+    /// `serve sessions end`: ends the named sessions, or with `--all` every one but that of
+    /// `--except`.
     func endSessions() throws(CommandFailure) -> ExitStatus {
         let names = composition.arguments.operands
-        guard names.isEmpty == composition.arguments.has("all") else {
+        let except = composition.arguments["except"]
+        guard names.isEmpty == composition.arguments.has("all"), names.isEmpty || except == nil
+        else {
             throw CommandFailure(
-                .usage, "`serve sessions end` wants the names of sessions, or --all",
-                "help: clarity-jobs serve sessions list")
+                .usage,
+                "`serve sessions end` wants the names of sessions, or --all, with or without "
+                    + "--except", "help: clarity-jobs serve sessions list")
         }
         let (file, state) = try state()
         let known = try sessions(of: file, state)
         let owner = file.account.map { " of `\($0.id)`" } ?? ""
-        for name in names where !known.contains(where: { $0.name == name }) {
+        for name in names + [except].compactMap(\.self)
+        where !known.contains(where: { $0.name == name }) {
             throw CommandFailure(
                 .failed, "there is no session `\(name.printable)`\(owner)",
                 "help: clarity-jobs serve sessions list")
         }
-        let ended = Set(known.filter { names.isEmpty || names.contains($0.name) })
+        let chosen = known.filter { names.isEmpty ? $0.name != except : names.contains($0.name) }
+        let ended = Set(chosen.map(\.digest))
         let now = composition.clock.now
         let count = try using { () throws(BackupError) in
-            try PageSessions(stateDirectory: state).end(at: now) { ended.contains($0) }
+            try PageSessions(stateDirectory: state).end(at: now) { ended.contains($0.digest) }
         }
+        if count > 0 { record(chosen.map(\.name), file) }
         composition.console.results(
             [counted(count, "sessions") + " ended"], EndedSessions(count: count))
         return .done
+    }
+
+    /// Records the end of sessions in the audit log, if there is health data. They have ended whether
+    /// the log can be written or not.
+    private func record(_ names: [String], _ file: JobFile) {
+        do throws(CommandFailure) {
+            guard let store = try composition.healthStore(file, as: "serve sessions end") else {
+                return
+            }
+            try usingHealthData { () throws(HealthStoreError) in
+                try store.audit.record(
+                    .loggedOut, ["sessions": Int64(names.count)],
+                    detail: "of the web pages: \(names.joined(separator: ", "))")
+            }
+        } catch {
+            composition.console.note(
+                "the audit log does not have it: \(error.lines.first ?? "unknown")")
+        }
     }
 
     private func sessions(
@@ -234,6 +259,13 @@ extension PageSessions.Entry: Reported {
             .shown("ACCOUNT"),
         Column("begun_at", "when the browser logged in") { $0.begunAt }.shown("BEGUN"),
         Column("ends_at", "when the session ends by itself") { $0.endsAt }.shown("ENDS"),
+        Column("used_at", "when it was last used, to within a minute") { $0.usedAt }
+            .shown("LAST USED"),
+        Column("address", "the address from which it was last used, if that is known") {
+            $0.browser?.address
+        }.shown("FROM"),
+        Column("browser", "the browser that used it, by its own account") { $0.browser?.name }
+            .shown("BROWSER"),
     ])
 }
 

@@ -69,6 +69,10 @@ struct APIDescription {
                         ]
                     ),
                     (
+                        "session",
+                        ["type": "string", "description": "the name of this session"]
+                    ),
+                    (
                         "read_only",
                         ["type": "boolean", "description": "whether actions are refused"]
                     ),

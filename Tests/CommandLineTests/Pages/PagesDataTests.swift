@@ -136,7 +136,8 @@ struct PagesDataTests {
 
         #expect(
             mine.keys == [
-                "csrf", "read_only", "zone", "backend", "health", "version", "viewer", "account",
+                "csrf", "session", "read_only", "zone", "backend", "health", "version", "viewer",
+                "account",
             ])
         #expect(mine["viewer"].text == "person" && mine["account"] == .null)
         #expect(mine["zone"].text == "Asia/Tokyo" && mine["read_only"] == .bool(false))

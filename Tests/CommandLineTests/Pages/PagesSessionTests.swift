@@ -1,5 +1,7 @@
+import ClarityScheduler
 import ClarityTestSupport
 import Glibc
+import HealthStore
 @testable import ProgramTestSupport
 import Testing
 
@@ -141,6 +143,135 @@ struct PagesSessionTests {
         #expect(rest.outputLines == ["2 sessions ended"], "\(rest.errors)")
         #expect(try await who(ben, pages) == "401")
         #expect(try await who(main, pages) == "401")
+    }
+
+    @Test func `a page lists the sessions of its account, with browser, address and last use`()
+        async throws
+    {
+        let (pages, playground) = try await pages()
+        let phone =
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like "
+            + "Gecko) Version/17.5 Mobile/15E148 Safari/604.1"
+        let link = try await pages.link(as: "anna")
+        let anna = try #require(
+            try await pages.send("GET", link, headers: ["User-Agent": phone]).cookie)
+        let second = try await pages.enter(as: "anna")
+        let main = try await pages.enter()
+        func sessions(_ cookie: String) async throws -> [JSONValue] {
+            try await pages.send("GET", "/api/v1/sessions", cookie: cookie).json.elements
+        }
+        let own = try await pages.send("GET", "/api/v1/session", cookie: anna).json["session"].text
+
+        let rows = try await sessions(anna)
+        #expect(rows.map { $0["account"].text } == ["anna", "anna"])
+        #expect(rows.first?["session"].text == own)
+        #expect(rows.map { $0["browser"].text } == ["Safari on iPhone", "another program"])
+        #expect(rows.map { $0["address"].text } == ["127.0.0.1", "127.0.0.1"])
+        #expect(rows.allSatisfy { $0["used_at"] == $0["begun_at"] })
+        // Who looks after the accounts sees all of them.
+        #expect(try await sessions(main).count == 3)
+
+        // As if the phone had last been used two minutes ago.
+        let path = "\(playground.statePath)/pages/sessions"
+        let text = String(decoding: try TemporaryFolder.read(path), as: UTF8.self)
+        let name = try #require(own)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix(name) })
+        let used = try #require(Instant(rfc3339: String(line.split(separator: " ")[4])))
+        let before = used - .seconds(120)
+        let words = line.split(separator: " ").map { String($0) }
+        let old = (words[..<4] + ["\(before)"] + words[5...]).joined(separator: " ")
+        try playground.folder.write(
+            "state/pages/sessions", Array(text.replacing(line, with: old).utf8))
+        var noted = before
+        while noted == before {
+            let row = try await sessions(anna).first { $0["session"].text == name }
+            noted = try #require(row?["used_at"].text.flatMap { Instant(rfc3339: $0) })
+        }
+        #expect(noted > used - .seconds(1))
+        // Nobody is logged out by what an earlier version wrote.
+        let digest = words[0]
+        try playground.folder.write(
+            "state/pages/sessions", Array("\(digest) \(used) wearer anna\n".utf8))
+        #expect(try await who(anna, pages) == "anna")
+        #expect(try await who(second, pages) == "401")
+    }
+
+    @Test func `a page ends a session of its account, or all others, and the audit log has it`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: [])
+        try await playground.logIn()
+        let pages = try await PagesProgram(playground)
+        let (own, first) = (try await pages.enter(), try await pages.enter())
+        let (second, third) = (try await pages.enter(), try await pages.enter())
+        func name(_ cookie: String) async throws -> String {
+            let session = try await pages.send("GET", "/api/v1/session", cookie: cookie)
+            return try #require(try session.json["session"].text)
+        }
+        let (ownName, firstName) = (try await name(own), try await name(first))
+
+        let one = try await pages.act(
+            "session-end", #"{"session":"\#(firstName)"}"#, cookie: own)
+        let again = try await pages.act(
+            "session-end", #"{"session":"\#(firstName)"}"#, cookie: own)
+        let faulty = try await pages.act("session-end", #"{"session":"--all"}"#, cookie: own)
+        #expect(one.status == 200, "\(one.text)")
+        #expect(again.status == 409 && faulty.status == 400)
+        #expect(try await who(first, pages) == "401")
+        #expect(try await who(second, pages) == "no account")
+
+        let others = try await pages.act(
+            "sessions-end", #"{"except":"\#(ownName)"}"#, cookie: own)
+        #expect(try others.json["ended"].number == 2, "\(others.text)")
+        #expect(try await who(second, pages) == "401")
+        #expect(try await who(third, pages) == "401")
+        #expect(try await who(own, pages) == "no account")
+
+        let all = try await pages.act("sessions-end", "{}", cookie: own)
+        #expect(try all.json["ended"].number == 1, "\(all.text)")
+        #expect(try await who(own, pages) == "401")
+        let log = try await playground.run("audit", "log", "-o", "json")
+        let ended = try JSONValue(log.output).elements.filter { $0["action"].text == "logged out" }
+        #expect(
+            ended.map { $0["counts"]["sessions"].number } == [1, 2, 1]
+                && ended.first?["detail"].text == "of the web pages: \(firstName)", "\(log.output)")
+    }
+
+    @Test func `nobody ends a session of another account`() async throws {
+        let (pages, _) = try await pages()
+        let (anna, ben) = (try await pages.enter(as: "anna"), try await pages.enter(as: "ben"))
+        let session = try await pages.send("GET", "/api/v1/session", cookie: ben).json
+        let name = try #require(session["session"].text)
+
+        let one = try await pages.act("session-end", #"{"session":"\#(name)"}"#, cookie: anna)
+        let all = try await pages.act("sessions-end", "{}", cookie: anna)
+
+        #expect(one.status == 409 && all.status == 200, "\(one.text) \(all.text)")
+        #expect(try await who(ben, pages) == "ben")
+        #expect(try await who(anna, pages) == "401")
+    }
+
+    @Test(arguments: [
+        (
+            "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+            "Firefox on Linux"
+        ),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+                + "Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0", "Edge on Windows"
+        ),
+        (
+            "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) "
+                + "Chrome/126.0.0.0 Mobile Safari/537.36", "Chrome on Android"
+        ),
+        ("\u{1B}[31m", "another program"),
+    ])
+    func `a browser is recognised by its header`(header: String, name: String) {
+        let browser = PageSessions.Browser(address: "192.0.2.7, x\n\u{1B}", userAgent: header)
+
+        #expect(browser.name == name)
+        #expect(browser.address == "192.0.2.7x")
+        #expect(PageSessions.Browser(address: "", userAgent: nil).address == "unknown")
     }
 
     @Test func `who has no account any more can neither log in nor stay`() async throws {
