@@ -245,6 +245,36 @@ class Numbers(PagesCase):
         self.open(f"runs/{backup}")
         self.assertEqual(browser.text(".output"), "14 files saved, 212 unchanged\n")
 
+    def test_jobs_shows_what_a_running_job_writes_and_when_it_starts_next(self):
+        if served.folder is None:
+            self.skipTest("the server is not ours")
+        path, gate = served.folder / "jobs.yaml", served.folder / "gate"
+        text = path.read_text()
+        command = f"echo first file; while test ! -e {gate}; do sleep 0.1; done"
+        shown = '[data-job="slow"]'
+        path.write_text(
+            f"{text}  - id: slow\n    kind: command\n"
+            f"    options: {{ command: [sh, -c, '{command}'] }}\n"
+            '    schedule: { cron: "0 2 * * *", time_zone: Europe/London }\n'
+        )
+        run = served.start("run", "slow")
+        try:
+            self.open("jobs")
+            until(lambda: browser.text(f"{shown} .output") == "first file", "the output")
+            line = browser.text(f"{shown} .job-line")
+            # At 2 in the morning, in the zone that all pages use.
+            self.assertRegex(line, r"Runs now, started .*\. Next start .*\b0?2:00 ")
+            gate.touch()
+            run.communicate()
+            until(lambda: not browser.texts(f"{shown} .output"), "a page without it")
+            self.assertIn("succeeded", browser.text(shown))
+        finally:
+            gate.touch()
+            served.end(run)
+            served.processes.remove(run)
+            path.write_text(text)
+            gate.unlink()
+
     def test_the_flow_shows_the_sums_of_the_ledger(self):
         self.open("data")
         outbox = served.json("outbox")

@@ -16,6 +16,9 @@ import {hours, timeline, timelineKey} from "./timeline.js";
 
 /** As many jobs as are shown one by one. */
 const most = 60;
+/** As many running jobs as show their output, and as many lines of each. */
+const mostRunning = 8;
+const mostLines = 12;
 
 async function load({query, signal}) {
     const since = new Date(Date.now() - hours * 3_600_000).toISOString().slice(0, 19) + "Z";
@@ -32,7 +35,18 @@ async function load({query, signal}) {
     const explained = jobs.length > most ? [] : await Promise.all(
         jobs.filter((job) => !["disabled", "held"].includes(job.state))
             .map((job) => get("explain", {job: job.job}, signal)));
-    return {jobs, runs, next, missed, account, explained: explained.map(steady)};
+    const running = explained.filter((one) => one.run !== null && one.running_since);
+    const now = await Promise.all(
+        running.slice(0, mostRunning).map((one) => get(`runs/${one.run}`, {}, signal)));
+    const outputs = now.map((run) => ({job: run.job, run: run.run, ...lastLines(run)}));
+    return {jobs, runs, next, missed, account, outputs, explained: explained.map(steady)};
+}
+
+/** The last lines that the program of a run's present attempt has written. */
+function lastLines({attempt_list: attempts}) {
+    const output = attempts.at(-1)?.output;
+    const lines = (output?.tail || output?.head || "").trimEnd().split("\n");
+    return {text: lines.slice(-mostLines).join("\n")};
 }
 
 /** Without what is different at each look, so that an unchanged page is not drawn again. */
@@ -44,7 +58,7 @@ function steady(explanation) {
     return {...explanation, start};
 }
 
-function draw({jobs, runs, next, missed, account, explained}, place) {
+function draw({jobs, runs, next, missed, account, outputs, explained}, place) {
     const title = account ? `Jobs of ${account}` : "Jobs";
     if (jobs.length === 0) {
         return [
@@ -75,7 +89,8 @@ function draw({jobs, runs, next, missed, account, explained}, place) {
             jobs.length > most ? busyTable(jobs)
                 : h("ul", {class: "jobs"},
                     failedFirst(jobs).map(
-                        (job) => jobItem(job, byJob.get(job.job), runs, place)))),
+                        (job) => jobItem(job, byJob.get(job.job), runs,
+                            outputs.find((one) => one.job === job.job), place)))),
     ];
 }
 
@@ -129,7 +144,7 @@ const missedTable = (missed) => table("Missed starts",
     missed.map((one) => [moment(one.first_at), moment(one.latest_at), number(one.occurrences),
         one.job, commandText(one.words)]));
 
-function jobItem(job, explanation, runs, place) {
+function jobItem(job, explanation, runs, output, place) {
     const latest =
         runs.filter((run) => run.job === job.job && run.finished_at)
             .reduce((last, run) => !last || run.finished_at > last.finished_at ? run : last, null);
@@ -140,13 +155,26 @@ function jobItem(job, explanation, runs, place) {
             place.readOnly || !explanation ? null : buttons(job, explanation, place)),
         isBroken(job) && job.state !== "disabled"
             ? h("p", {class: "job-line warn"}, failure(job)) : null,
-        job.fault ? null : h("p", {class: "job-line"}, sentence(state, job, explanation)),
+        job.fault ? null : h("p", {class: "job-line"}, sentence(state, job, explanation),
+            explanation && ["running", "enqueued", "paused"].includes(state) && job.next
+                ? ` Next start ${dayTime(job.next)} (${relative(job.next)}).` : null),
+        output ? liveOutput(output) : null,
         latest && !job.last_failure ? lastRun(latest) : null,
         explanation ? conditions(explanation) : null);
 }
 
 const failure = (job) => job.fault ? ["Held: ", commandText(job.fault)]
     : ["Failed ", age(job.last_at), ": ", commandText(job.last_failure)];
+
+/** The end of what a running program has written so far; the page follows it. */
+function liveOutput({job, run, text}) {
+    const link = h("a", {href: `/runs/${run}`, "data-key": `live ${run}`}, `Run ${run}`);
+    return [
+        h("p", {class: "muted small"}, link, text ? " has written:" : " has written nothing yet."),
+        text ? h("pre", {class: "output", tabindex: 0, "aria-label": `Output of ${job}`}, text)
+            : null,
+    ];
+}
 
 function lastRun(run) {
     const words = run.failure ?? run.summary;
@@ -167,7 +195,7 @@ function sentence(state, job, explanation) {
     }
     if (state === "running") {
         const since = explanation.running_since;
-        return ["Runs now", since ? [", since ", age(since)] : "", "."];
+        return ["Runs now", since ? [", started ", age(since)] : "", "."];
     }
     if (state === "enqueued") {
         const waits =
