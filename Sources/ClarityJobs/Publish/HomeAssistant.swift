@@ -48,11 +48,11 @@ struct HomeAssistant {
         let changed = publication.changed(wanted) + withdrawals(besides: wanted)
         defer { publication.note() }
         if !changed.isEmpty {
+            // A dry run gets no secrets.
+            let connection = context.isDryRun ? nil : try BrokerConnection(options, context)
             try publication.begin(changed)
-            if !context.isDryRun {
-                try BrokerConnection(options, context).publish(
-                    changed.map { ($0.name, $0.body) }, isEnding: context.isEnding)
-            }
+            try connection?.publish(
+                changed.map { ($0.name, $0.body) }, isEnding: context.isEnding)
             try publication.confirm(changed)
         }
         if let damage { context.note(damage) }

@@ -1,5 +1,6 @@
 import ClarityScheduler
 import ClarityTestSupport
+import Glibc
 import HealthModel
 import HealthStore
 import Synchronization
@@ -156,6 +157,27 @@ import Testing
         // The day of now is not over.
         #expect([other, back].map(\.outcome) == [.success, .success])
         #expect(lines(bench).map(\.count) == [30, 2, 30])
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", true), ("10.9.8.7", true), ("172.16.0.1", true), ("172.31.255.255", true),
+        ("172.32.0.1", false), ("192.168.1.5", true), ("192.169.0.1", false),
+        ("169.254.3.4", true), ("8.8.8.8", false), ("::1", true), ("::2", false),
+        ("fd12::1", true), ("fe80::1", true), ("2001:db8::1", false), ("fec0::1", false),
+        ("::ffff:10.0.0.1", true), ("::ffff:8.8.8.8", false),
+    ])
+    func `a password goes over mqtt to private addresses alone`(
+        text: String, isPrivate: Bool
+    ) throws {
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST
+        var found: UnsafeMutablePointer<addrinfo>?
+        try #require(getaddrinfo(text, nil, &hints, &found) == 0)
+        defer { freeaddrinfo(found) }
+
+        let address = try #require(found?.pointee.ai_addr)
+
+        #expect(BrokerConnection.isPrivate(address) == isPrivate)
     }
 
     @Test(arguments: [
