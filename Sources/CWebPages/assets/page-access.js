@@ -69,7 +69,7 @@ function loggedIn(sessions, own, place) {
 
 function auditLog(since, entries, place) {
     const shown = place.query.has("everything") ? entries : entries.slice(0, most);
-    return [
+    return h("section", {class: "below"},
         h("h2", {class: "spaced"}, "The audit log"),
         h("p", {class: "lead"},
             "Each view and each upload of health data has an entry here. Entries are encrypted ",
@@ -77,8 +77,7 @@ function auditLog(since, entries, place) {
         h("div", {class: "controls"}, choices("Time", "since", lengths, since, place)),
         entries.length === 0
             ? empty("There are no entries in this time.")
-            : [howMany(entries, shown, place), h("div", {class: "plain"}, log(shown))],
-    ];
+            : [howMany(entries, shown, place), h("div", {class: "plain"}, log(shown))]);
 }
 
 function howMany(entries, shown, place) {

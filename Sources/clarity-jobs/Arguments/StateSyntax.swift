@@ -332,8 +332,9 @@ extension CommandSyntax {
     static let demo = CommandSyntax(
         name: "demo", summary: "Show what this program does, on invented data.",
         details: [
-            "Invents the export of a phone, reads it, shows its summary, and opens the web pages on this",
-            "machine. Needs no job file, no server and no network. Ctrl-C ends it and removes its data.",
+            "Invents the export of a phone, reads it, shows its summary, sends it to a stand-in for a",
+            "server, and opens the web pages, all on this machine. Needs no job file, no server and no",
+            "network. Ctrl-C ends it and removes its data.",
         ],
         options: [
             OptionSyntax(

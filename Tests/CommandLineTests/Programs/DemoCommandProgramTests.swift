@@ -39,9 +39,26 @@ struct DemoCommandProgramTests {
         return (try #require(UInt16(link.1)), String(link.2))
     }
 
+    /// Returns the port of the stand-in for a server.
+    private func standIn(_ screen: String) throws -> UInt16 {
+        let count = /received: http:\/\/127\.0\.0\.1:(\d+)\/_sandbox\/summary/
+        return try #require(screen.firstMatch(of: count).flatMap { UInt16($0.1) }, "\(screen)")
+    }
+
     @Test func `invented days are on the pages, and Ctrl-C leaves nothing`() async throws {
         let program = try demo()
-        let link = try link(await program.read(until: "works once"))
+        let screen = await program.read(until: "works once")
+        let link = try link(screen)
+        // What the other side has, and each sample once.
+        let port = try standIn(screen)
+        let counts = try JSONValue(
+            await LoopbackRequest.send("GET", "/_sandbox/summary", port: port))
+        let sent = try #require(
+            screen.firstMatch(of: /succeeded: ([\d,]+) sent/)
+                .flatMap { Int($0.1.replacing(",", with: "")) }, "\(screen)")
+        #expect(counts["samples"].number == sent && counts["doubled"].number == 0, "\(counts)")
+        #expect(counts["metrics"] == counts["distinct_metric_ids"])
+        #expect(screen.contains("the outbox is sound: \(sent) samples"))
         func send(_ path: String, cookie: String? = nil) async throws -> PagesProgram.Answer {
             let text = try await LoopbackRequest.answer(
                 "GET", path, host: "127.0.0.1:\(link.port)",
@@ -62,21 +79,28 @@ struct DemoCommandProgramTests {
         #expect(days.values.allSatisfy { $0 >= 55 && $0 <= 60 }, "\(days)")
         #expect(summary.status == 200)
         #expect(end.status == 130, "\(end.screen)")
+        await #expect(throws: (any Error).self) {
+            _ = try await LoopbackRequest.send("GET", "/_sandbox/summary", port: port)
+        }
         #expect(end.screen.contains("the demo's data is removed: \(folder.path)/temporary/"))
         #expect(try left() == ["home", "home/jobs.yaml", "temporary"])
     }
 
     @Test func `a signal ends the pages too, and removes the data`() async throws {
         let program = try demo()
-        let port = try link(await program.read(until: "works once")).port
+        let screen = await program.read(until: "works once")
+        let port = try link(screen).port
+        let standIn = try standIn(screen)
 
         program.signal(SIGTERM)
         let end = await program.finish()
 
         #expect(end.status == 143, "\(end.screen)")
         #expect(try left() == ["home", "home/jobs.yaml", "temporary"])
-        await #expect(throws: (any Error).self) {
-            _ = try await LoopbackRequest.send("GET", "/", port: port)
+        for port in [port, standIn] {
+            await #expect(throws: (any Error).self) {
+                _ = try await LoopbackRequest.send("GET", "/", port: port)
+            }
         }
     }
 
