@@ -105,9 +105,11 @@ extension AttemptOrder {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
         // The receivers of these kinds are other servers, with trust settings of their own.
-        if kind == .publish {
-            let receiver = try PublishOptions(options)
-            return try CurlTransport.Trust(authorities: receiver.authorities, pinLines: nil)
+        if kind == .publish || kind == .fhirUpload {
+            let authorities =
+                try kind == .publish
+                ? PublishOptions(options).authorities : FHIRUploadOptions(options).authorities
+            return try CurlTransport.Trust(authorities: authorities, pinLines: nil)
         }
         guard kind == .auditUpload else {
             return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()

@@ -61,7 +61,7 @@ struct BrokerConnection {
         }
         let address = try configure(client, library)
         try check(library.mosquitto_connect(client, address, port, 60), while: "cannot be reached")
-        func turn(until isDone: () -> Bool) throws {
+        func wait(until isDone: () -> Bool) throws {
             while !isDone() {
                 if isEnding() { throw WorkStopped() }
                 try check(
@@ -69,7 +69,7 @@ struct BrokerConnection {
                     exchange.answer)
             }
         }
-        try turn { exchange.answer != nil }
+        try wait { exchange.answer != nil }
         try check(answer: exchange.answer ?? 0)
         for message in messages {
             var number: Int32 = 0
@@ -79,7 +79,7 @@ struct BrokerConnection {
                     true), while: "ended the connection")
             exchange.open.insert(number)
         }
-        try turn { exchange.open.isSubset(of: exchange.acknowledged) || exchange.refusal != nil }
+        try wait { exchange.open.isSubset(of: exchange.acknowledged) || exchange.refusal != nil }
         if let code = exchange.refusal {
             throw PublishRefusal(
                 code == 0x87 ? .credential : .work,

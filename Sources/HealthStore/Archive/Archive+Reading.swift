@@ -7,7 +7,7 @@ public struct ArchivedType: Hashable, Sendable {
     public let name: String
     /// The months, counted from January 1970, ascending.
     public let months: [Int]
-    var typeMonths: [TypeMonth] { months.map { TypeMonth(type: name, month: $0) } }
+    package var typeMonths: [TypeMonth] { months.map { TypeMonth(type: name, month: $0) } }
 
     /// Returns the type with one of its months.
     package func only(_ month: Int) -> ArchivedType { ArchivedType(name: name, months: [month]) }
@@ -49,6 +49,20 @@ extension Archive {
             }
             return types.map { ArchivedType(name: $0.key, months: $0.value) }
                 .sorted { $0.name < $1.name }
+        }
+    }
+
+    /// Returns the newest generation of each month: it grows whenever a month's records change.
+    public func generations() throws(HealthStoreError) -> [TypeMonth: UInt64] {
+        try store.access { connection in
+            var generations: [TypeMonth: UInt64] = [:]
+            try connection.forEach(
+                "SELECT type, month, max(generation) FROM segments GROUP BY type, month"
+            ) {
+                generations[TypeMonth(type: $0.text(0), month: Int($0.integer(1)))] =
+                    UInt64($0.integer(2))
+            }
+            return generations
         }
     }
 

@@ -13,7 +13,7 @@ public let clarityKinds: [any KindOptions.Type] = [
     ImportingOptions.self, RefreshOptions.self, BulkUploadOptions.self,
     ProcessingStatusOptions.self, PatAnalysisOptions.self, InsightGenerateOptions.self,
     InsightHistoryOptions.self, CleanupOptions.self, AuditUploadOptions.self,
-    ExportDataOptions.self, PublishOptions.self, NotifyOptions.self,
+    ExportDataOptions.self, PublishOptions.self, FHIRUploadOptions.self, NotifyOptions.self,
 ]
 
 /// The kinds, sections and events that CLARITY's job files may use.

@@ -14,12 +14,31 @@ public struct Publications: Sendable {
     public func confirmed(
         by job: JobID, at receiver: String
     ) throws(HealthStoreError) -> [String: UInt64] {
+        try part("", of: job).flatMap { Self.parts(in: $0, of: receiver) } ?? [:]
+    }
+
+    /// Returns a part of a job's ledger; `nil` if there is none. A damaged one counts as none: the
+    /// receiver gets the same again.
+    func part(_ name: String, of job: JobID) throws(HealthStoreError) -> [UInt8]? {
         try store.access { connection in
-            let encrypted = try connection.blob(
-                "SELECT sealed FROM publications WHERE job = ?", .text(job.rawValue))
-            // Damaged ones count as none: the receiver gets the same parts again.
-            return encrypted.flatMap { store.cipher.opened($0, for: .publication(job)) }
-                .flatMap { Self.parts(in: $0, of: receiver) } ?? [:]
+            try connection.blob(
+                "SELECT sealed FROM publications WHERE job = ? AND part = ?", .text(job.rawValue),
+                .text(name)
+            ).flatMap { store.cipher.opened($0, for: .publication(job, name)) }
+        }
+    }
+
+    /// Replaces a part of a job's ledger.
+    func keep(
+        _ plain: [UInt8], as name: String, of job: JobID
+    ) throws(HealthStoreError) {
+        let encrypted = store.cipher.encrypt(plain, for: .publication(job, name))
+        try store.change { connection in
+            try connection.run(
+                """
+                INSERT INTO publications (job, part, sealed) VALUES (?, ?, ?)
+                ON CONFLICT (job, part) DO UPDATE SET sealed = excluded.sealed
+                """, .text(job.rawValue), .text(name), .blob(encrypted))
         }
     }
 
@@ -33,14 +52,7 @@ public struct Publications: Sendable {
             plain.append(field: name)
             plain.append(littleEndian: digest)
         }
-        let encrypted = store.cipher.encrypt(plain, for: .publication(job))
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO publications (job, sealed) VALUES (?, ?)
-                ON CONFLICT (job) DO UPDATE SET sealed = excluded.sealed
-                """, .text(job.rawValue), .blob(encrypted))
-        }
+        try keep(plain, as: "", of: job)
     }
 
     private static func parts(in plain: [UInt8], of receiver: String) -> [String: UInt64]? {
@@ -77,8 +89,8 @@ extension HealthStore {
 }
 
 extension RowIdentity {
-    /// Returns the identity of a job's row.
-    fileprivate static func publication(_ job: JobID) -> RowIdentity {
-        RowIdentity("publications", label: job.rawValue, job.rawValue)
+    /// Returns the identity of a row of a job.
+    fileprivate static func publication(_ job: JobID, _ part: String) -> RowIdentity {
+        RowIdentity("publications", label: job.rawValue, job.rawValue, part)
     }
 }

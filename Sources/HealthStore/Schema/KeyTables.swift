@@ -123,12 +123,16 @@ extension HealthSchema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    /// What each job of the kind `publish` has given on.
+    /// What the jobs of the kinds `publish` and `fhir-upload` have given on.
     static let publicationTables = """
-        -- Sealed: the receiver, and a digest of each part that it confirmed.
+        -- Sealed: the receiver, and a digest of each part that it confirmed. With a part, which is a
+        -- type and a month of the archive, the short ids of its records that the receiver has, has
+        -- refused, or may have.
         CREATE TABLE publications (
-            job TEXT PRIMARY KEY,
-            sealed BLOB NOT NULL
+            job TEXT NOT NULL,
+            part TEXT NOT NULL,
+            sealed BLOB NOT NULL,
+            PRIMARY KEY (job, part)
         ) STRICT;
         """
 

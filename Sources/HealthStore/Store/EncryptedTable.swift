@@ -73,7 +73,8 @@ struct EncryptedTable: Sendable {
         EncryptedTable(name: "segment_marks", identity: [.blindIndex], blindIndex: "tag"),
         EncryptedTable(
             name: "insight_requests", identity: [.integer("id"), .integer("analysis_id")]),
-        EncryptedTable(name: "publications", identity: [.text("job")], label: 0),
+        EncryptedTable(
+            name: "publications", identity: [.text("job"), .text("part")], label: 0),
     ]
 
     static let formerKeys = EncryptedTable(

@@ -58,15 +58,21 @@ struct RecordObservations: RecordLines {
         switch type {
         case KeptFile.clinicalResource: appendResource(record, to: &bytes)
         case KeptFile.clinicalDocument: appendDocument(record, to: &bytes)
-        default: appendObservation(record, to: &bytes)
+        default:
+            var id: [UInt8] = []
+            ids.appendNext(record, to: &id)
+            append(record, under: id, to: &bytes)
         }
     }
 
-    private mutating func appendObservation(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
+    /// Appends the line of an Observation under an id.
+    mutating func append(
+        _ record: ArchivedRecord, under id: [UInt8], to bytes: inout [UInt8]
+    ) {
         let origin = origins[record.origin]
         let details = record.metadata.map { metadata[$0] }
         bytes += #"{"resourceType":"Observation","id":""#.utf8
-        ids.appendNext(record, to: &bytes)
+        bytes += id
         bytes += #"","#.utf8
         bytes += origin.head
         appendTimes(of: record, to: &bytes)

@@ -26,7 +26,7 @@ struct FormerSchemaTests {
             ]),
         Steps(
             testDescription: "health", migrations: HealthSchema.migrations,
-            sums: [0x42fb_60a7_0f24_ccec]),
+            sums: [0x42fb_60a7_0f24_ccec, 0x5f3f_0fc0_e909_39a9]),
     ]
 
     @Test(arguments: FormerSchemaTests.steps)

@@ -103,6 +103,7 @@ struct ScoreProgramTests {
             "explain": ["insight"], "runs/{id}": (1...9).map { "\($0)" },
             "metrics/{type}": ["steps"],
             "insights/{id}": [insight], "outbox/{id}": ["1"],
+            "ecgs/{start}": ["2026-10-01T10:00:00Z"],
         ]
         for route in APIRoute.all
         where !route.path.hasPrefix("analyses") && route.path != "accounts" {

@@ -34,10 +34,12 @@ struct TourProgramTests {
         let example = String(
             decoding: try TemporaryFolder.read("\(Playground.root)/Examples/every-kind.yaml"),
             as: UTF8.self)
-        let playground = try await Playground(jobFile: { url, _ in
-            example.replacing("http://127.0.0.1:8787/api/v1", with: url)
-                .replacing("http://127.0.0.1:8787", with: url.replacing("/api/v1", with: ""))
-        })
+        let playground = try await Playground(
+            sandboxOptions: ["--fhir", "hapi"],
+            jobFile: { url, _ in
+                example.replacing("http://127.0.0.1:8787/api/v1", with: url)
+                    .replacing("http://127.0.0.1:8787", with: url.replacing("/api/v1", with: ""))
+            })
         try playground.folder.write(
             "export.zip", try TemporaryFolder.read("\(Playground.root)/Examples/export.zip"))
         try await playground.logIn()

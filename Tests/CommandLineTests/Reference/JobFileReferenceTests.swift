@@ -72,6 +72,7 @@ struct JobFileReferenceTests {
         let required = [
             "command": "command: [\"true\"], ", "audit-upload": "url: https://b.example, ",
             "export-data": "folder: /a, ", "publish": "to: mqtt, url: \"mqtts://b.example\", ",
+            "fhir-upload": "url: \"https://f.example\", patient: Patient/1, ",
         ]
         return "jobs: [{ id: a, kind: \(words[1]), options: { \(required[words[1]] ?? "")KEY } }]\n"
             + "backend: { url: https://a.example }"

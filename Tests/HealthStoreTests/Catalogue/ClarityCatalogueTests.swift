@@ -15,7 +15,7 @@ import Testing
             clarityCatalogue.kinds.map(\.kind.rawValue) == [
                 "import", "refresh", "bulk-upload", "processing-status", "pat-analysis",
                 "insight-generate", "insight-history", "cleanup", "audit-upload", "export-data",
-                "publish", "notify",
+                "publish", "fhir-upload", "notify",
             ])
     }
 
@@ -33,7 +33,8 @@ import Testing
             ("insight-generate", "context", "summary"), ("audit-upload", "page_size", "500"),
             ("export-data", "format", "csv"), ("export-data", "types", nil),
             ("publish", "allow_http", "false"), ("publish", "types", nil),
-            ("publish", "days", nil),
+            ("publish", "days", nil), ("fhir-upload", "bundle", "200"),
+            ("fhir-upload", "secret", nil),
         ] as [(String, String, String?)])
     func `an option has the value that the documentation promises`(
         kind: String, key: String, standard: String?
@@ -90,6 +91,10 @@ import Testing
         for key in ["to", "url"] {
             #expect(options("publish")[key]?.isRequired == true)
             #expect(options("publish")[key]?.defaultValue == nil)
+        }
+        for key in ["url", "patient"] {
+            #expect(options("fhir-upload")[key]?.isRequired == true)
+            #expect(options("fhir-upload")[key]?.defaultValue == nil)
         }
     }
 
