@@ -52,6 +52,7 @@ let package = Package(
         system("CYAML", "yaml-0.1", "libyaml-dev"),
         system("CCurl", "libcurl", "libcurl4-openssl-dev"),
         system("CSodium", "libsodium", "libsodium-dev"),
+        system("COpenSSL", "libcrypto", "libssl-dev"),
         // Linked statically, by its module map: no start of a program has to load it.
         system("CZstd", nil, "libzstd-dev"),
         system("CArchive", "libarchive", "libarchive-dev"),
@@ -139,7 +140,8 @@ let package = Package(
                 "JSON", "WebAPI", "CWebPages", "CGnuTLS", "CLinux",
             ]),
         program(
-            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"]),
+            "clarity-jobs-sandbox",
+            ["JSON", "Database", "Platform", "HTTPServing", "CSodium", "COpenSSL"]),
 
         // Somebody else's jobs, on the engine alone.
         .executableTarget(

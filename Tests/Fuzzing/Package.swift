@@ -28,7 +28,7 @@ let package = Package(
     targets: [
         system("CSQLite", "sqlite3"), system("CYAML", "yaml-0.1"), system("CCurl", "libcurl"),
         system("CSodium", "libsodium"), system("CZstd", nil), system("CArchive", "libarchive"),
-        system("CMicroHTTPD", "libmicrohttpd"),
+        system("CMicroHTTPD", "libmicrohttpd"), system("COpenSSL", "libcrypto"),
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
         .target(name: "CPostgreSQL", path: "Linked/Sources/CPostgreSQL"),
@@ -69,7 +69,8 @@ let package = Package(
             ]),
         // The sandbox is a library here, without its main function.
         part(
-            "clarity-jobs-sandbox", ["JSON", "Database", "Platform", "HTTPServing", "CSodium"],
+            "clarity-jobs-sandbox",
+            ["JSON", "Database", "Platform", "HTTPServing", "CSodium", "COpenSSL"],
             without: ["Program.swift"]),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],

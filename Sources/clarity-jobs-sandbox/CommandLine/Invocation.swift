@@ -10,6 +10,8 @@ enum Invocation: Sendable {
         var options = ServeOptions()
         var directory: String?
         var quirks: Set<Quirk>?
+        var fhir: FHIROptions?
+        var (switches, scope, login) = ([String](), String?.none, FHIRLogin.Method?.none)
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             let parts = argument.split(
@@ -67,6 +69,24 @@ enum Invocation: Sendable {
                     throw UsageError("`--processing-steps \(text)` is no count of 1 to 1000")
                 }
                 options.settings.processingSteps = steps
+            case "--fhir":
+                let text = try value("a manner")
+                guard let manner = FHIRManner.all.first(where: { $0.name == text }) else {
+                    let names = FHIRManner.all.map { "`\($0.name)`" }.joined(separator: ", ")
+                    throw UsageError("manner `\(text)` is not served; there is \(names)")
+                }
+                fhir = FHIROptions(manner: manner)
+            case "--fhir-with":
+                switches += try value("switches").split(separator: ",").map(String.init)
+            case "--fhir-scope": scope = try value("scopes")
+            case "--fhir-login":
+                let text = try value("none, token:TEXT, secret:ID:SECRET or jwt:ID:FILE")
+                guard let method = FHIRLogin.Method(text) else {
+                    throw UsageError(
+                        "`--fhir-login \(text)` is none of none, token:TEXT, secret:ID:SECRET "
+                            + "and jwt:ID:FILE")
+                }
+                login = method
             case "--exit-with-stdin":
                 guard attached == nil else {
                     throw UsageError("`--exit-with-stdin` takes no value")
@@ -86,6 +106,14 @@ enum Invocation: Sendable {
             }
             options.settings.dialect.quirks = quirks
         }
+        if fhir == nil, !switches.isEmpty || scope != nil || login != nil {
+            throw UsageError(
+                "`--fhir-with`, `--fhir-scope` and `--fhir-login` need `--fhir MANNER`")
+        }
+        for word in switches { try fhir?.take(word) }
+        if let scope { fhir?.scope = scope }
+        if let login { fhir?.login = login }
+        options.settings.fhir = fhir
         self = .serve(options)
     }
 }
@@ -148,11 +176,20 @@ let helpText = """
       --token-life SPAN        how long an access token is good (1h)
       --processing-steps N     at which poll an upload is processed, 1 to 1000 (3)
       --clock INSTANT          the clock stands there until POST /_sandbox/clock sets it
+      --fhir MANNER            serve FHIR R4 below /fhir too, as hapi, medplum, azure or
+                               google does
+      --fhir-with LIST         switches of it: update-create, no-update-create,
+                               references, no-references, bundle-bytes=N, rate=N
+                               (a second), search-lag=SPAN
+      --fhir-login METHOD      none, token:TEXT, secret:ID:SECRET, or jwt:ID:FILE with a
+                               file of public keys as a JWK set (none)
+      --fhir-scope SCOPES      what a client may get (system/*.cruds)
       --exit-with-stdin        end when standard input ends
       -h, --help               print this
 
     a fault SPEC is `METHOD PATH [~TEXT]: ACTION [xCOUNT], ...`; PATH is what follows
-    /api/v1, `*` any method or segment, TEXT what the body must have, `x*` for ever.
+    /api/v1 or /fhir (of a bundle's entry too, so that `PUT /Observation/*: pass x9, 429`
+    throttles the tenth), `*` any method or segment, TEXT what the body must have, `x*` for ever.
     The actions:
       503 [retry-after=N]      any status of 200 to 599
       reset                    reset the connection, the request is not carried out
@@ -164,17 +201,22 @@ let helpText = """
       outage                   what is answered while what is behind it is down
       expire                   401, and the token is revoked
       hang                     never answer
+      lose                     FHIR: answer as if it were stored
+      bloat                    FHIR: 400 with an OperationOutcome of 4 MiB
+      empty                    FHIR: delete every resource, then carry the request out
       pass                     answer as usual
 
     the quirks, all in `measured`, all but the last in `repaired`:\(quirkLines)
 
     outside the contract: GET /_sandbox/summary, /_sandbox/metrics?limit&after,
     /_sandbox/sends?after (which samples came how often, and with what answer),
-    /_sandbox/arrivals (when each request came), /_sandbox/mail;
+    /_sandbox/arrivals (when each request came), /_sandbox/mail, /_sandbox/fhir,
+    /_sandbox/fhir/resources?limit&after (id and versions of each),
+    /_sandbox/fhir/requests?limit&after (each with its entries and their answers);
     POST /_sandbox/fault (a SPEC a line), /_sandbox/expire-tokens (`access` or `all`),
     /_sandbox/fail-processing and /_sandbox/stall-processing (of what
     is not finished), /_sandbox/edit-metric (an id: another value, of now),
-    /_sandbox/clock (an instant); DELETE /_sandbox/fault
+    /_sandbox/clock (an instant); DELETE /_sandbox/fault, /_sandbox/fhir (all resources)
 
     exit status: 0 ended by SIGINT or SIGTERM, 64 usage, 69 port or directory unusable
 

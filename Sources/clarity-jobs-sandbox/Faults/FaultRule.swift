@@ -22,6 +22,12 @@ enum FaultAction: Hashable, Sendable {
     case outage
     /// Never answers, and does not process the request.
     case hang
+    /// Answers as if the request were stored, and stores nothing. FHIR alone.
+    case lose
+    /// Answers 400 with an OperationOutcome of 4 MiB. FHIR alone.
+    case bloat
+    /// Deletes every resource, then processes the request. FHIR alone.
+    case empty
     /// Answers as usual.
     case pass
 }
@@ -128,7 +134,8 @@ extension FaultRule.Step {
     /// The actions without a number.
     private static let plainActions: [String: FaultAction] = [
         "reset": .reset, "truncate": .truncate, "garbage": .garbage, "expire": .expire,
-        "drop": .drop, "hang": .hang, "outage": .outage, "pass": .pass,
+        "drop": .drop, "hang": .hang, "outage": .outage, "pass": .pass, "lose": .lose,
+        "bloat": .bloat, "empty": .empty,
     ]
 
     private static func action(
@@ -154,7 +161,8 @@ extension FaultRule.Step {
         }
         throw UsageError(
             "unknown action `\(name)`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass")
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang, pass and, for "
+                + "FHIR, lose, bloat and empty")
     }
 }
 

@@ -6,6 +6,10 @@ struct Request: Sendable {
     /// The path without the query, with percent escapes decoded.
     var path: String
     var query: [String: String] = [:]
+    /// The decoded parameters of the query in their order; a name may come several times.
+    var pairs: [(name: String, value: String)] = []
+    /// The further headers that the FHIR server reads, by their names in lower case.
+    var headers: [String: String] = [:]
     /// The value of `Authorization`.
     var authorization: String?
     /// The value of `Content-Type`.

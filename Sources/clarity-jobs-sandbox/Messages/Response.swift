@@ -73,6 +73,33 @@ struct Response: Hashable, Sendable {
     }
 }
 
+/// The answers of an API that no route gives.
+protocol AnswerForms: AnyObject {
+    /// The answer to a request whose token is missing, unknown, expired or revoked.
+    var invalidToken: Response { get }
+    /// Returns the answer when the store cannot read or write.
+    func storeFailed(_ request: Request) -> Response
+    /// Returns the answer for an injected error status.
+    func fault(
+        _ status: Int, _ headers: [Response.Header], _ request: Request
+    ) -> Response
+    /// Returns the answer for a failure after the request was processed.
+    func failureAfterStoring(_ status: Int, _ request: Request) -> Response
+    /// Returns the answer with the headers that every answer has.
+    func dressed(_ response: Response) -> Response
+    /// An answer 200 that is no JSON.
+    var garbage: Response { get }
+}
+
+extension AnswerForms {
+    var garbage: Response {
+        Response(
+            status: 200,
+            headers: [.init(name: "Content-Type", value: "application/json")],
+            body: Array("<html><body>It works!</body></html>".utf8))
+    }
+}
+
 /// An answer that ends a request early.
 struct Refusal: Error {
     var response: Response

@@ -40,6 +40,9 @@ extension Service {
             return try editMetric(request)
         case ("POST", "clock"):
             return setTime(request)
+        case ("GET", "fhir"), ("GET", "fhir/resources"), ("GET", "fhir/requests"),
+            ("DELETE", "fhir"):
+            return try fhirRecord(request, segments.last ?? "")
         case ("POST", "audit"):
             // A receiver of audit logs, which a backend does not have.
             let lines = request.body.split(separator: UInt8(ascii: "\n"))
@@ -50,9 +53,9 @@ extension Service {
         default:
             return .problem(
                 404,
-                "there are GET summary, metrics, sends, arrivals and mail, POST fault, expire-tokens, "
-                    + "fail-processing, stall-processing, edit-metric, clock, audit and write, "
-                    + "DELETE fault",
+                "there are GET summary, metrics, sends, arrivals, mail, fhir, fhir/resources and "
+                    + "fhir/requests, POST fault, expire-tokens, fail-processing, "
+                    + "stall-processing, edit-metric, clock, audit and write, DELETE fault and fhir",
                 instance: request.path)
         }
     }
@@ -165,7 +168,39 @@ extension Service {
             return .problem(
                 400, "the body must be empty, `access` or `all`", instance: request.path)
         }
-        return .ok(["expired": .count(try store.expireTokens(andRefresh: word == "all"))])
+        let count = try store.expireTokens(andRefresh: word == "all")
+        return .ok(["expired": .count(count + (fhir?.login.expireAll() ?? 0))])
+    }
+
+    /// Returns what the FHIR server has stored and answered, or empties it.
+    ///
+    /// `?after=N` leaves out the rows up to a place or number, `?limit=N` allows more than 1000.
+    private func fhirRecord(_ request: Request, _ name: Substring) throws -> Response {
+        guard let fhir else {
+            return .problem(404, "start with `--fhir MANNER`", instance: request.path)
+        }
+        var validation = Validation(now: clock())
+        let limit = request.number("limit", 1...100_000, usual: 1000, &validation)
+        let most = 1_000_000_000_000_000
+        let after = Int64(request.number("after", 0...most, usual: 0, &validation))
+        try validation.finish()
+        switch (request.method, name) {
+        case ("DELETE", _): return .ok(["emptied": .count(try store.emptyFHIR())])
+        case (_, "resources"):
+            return .ok(["resources": .array(try store.fhirResources(after: after, limit: limit))])
+        case (_, "requests"):
+            return .ok(["requests": .array(try store.fhirRequests(after: after, limit: limit))])
+        default:
+            let kept = try store.counts(
+                "SELECT type, count(*) FROM fhir_resources WHERE NOT is_deleted GROUP BY type")
+            return .ok([
+                "manner": .string(fhir.manner.name),
+                "kept": .object(kept.map { JSON.Member(name: $0.name, value: .count($0.count)) }),
+                "versions": .count(try store.number("SELECT count(*) FROM fhir_versions")),
+                "requests": .count(try store.number("SELECT count(*) FROM fhir_requests")),
+                "duplicates": .array(try store.fhirDuplicates()),
+            ])
+        }
     }
 }
 

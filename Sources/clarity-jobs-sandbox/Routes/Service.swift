@@ -16,6 +16,8 @@ final class Service {
         var passwordIterations = 2000
         /// The time that the clock shows until it is set; `nil` for the machine's clock.
         var clockStart: Timestamp?
+        /// The FHIR server beside the dialect; `nil` for none.
+        var fhir: FHIROptions?
     }
 
     let settings: Settings
@@ -31,6 +33,7 @@ final class Service {
     /// a fault; not for those to the sandbox itself.
     private(set) var arrivals: [(at: Int64, delay: Int64)] = []
     private let routes: any RouteSet
+    let fhir: FHIRServer?
     private let complain: (String) -> Void
 
     var dialect: Dialect { settings.dialect }
@@ -54,6 +57,9 @@ final class Service {
         self.clock = clock
         self.setClock = setClock
         self.complain = complain
+        fhir = settings.fhir.map {
+            FHIRServer($0, store, tokenLife: settings.tokenLife, clock: clock)
+        }
         recordedConnections = try store.number(
             "SELECT coalesce(max(connection), 0) FROM sends")
         try Seed.plant(
@@ -84,15 +90,18 @@ final class Service {
         if segments.first == "_sandbox" {
             return Reply(
                 delivery: .whole(
-                    guarded(request) { try sandbox(request, segments.dropFirst()) }))
+                    guarded(request, routes) { try sandbox(request, segments.dropFirst()) }))
         }
         let arrival = Timestamp.now()
         let reply: Reply
         do {
             reply = try recorded(faultedReply(to: request, segments), to: request)
+            if let fhir, segments.first == FHIRServer.base[...] {
+                try fhir.note(request, answer: reply.outcome)
+            }
             try store.count(reply.outcome)
         } catch {
-            return Reply(delivery: .whole(refused(request, error)))
+            return Reply(delivery: .whole(refused(request, error, routes)))
         }
         if arrivals.count == 10_000 { arrivals.removeFirst(5_000) }
         arrivals.append((arrival.milliseconds, reply.delay?.wholeMilliseconds ?? 0))
@@ -110,34 +119,23 @@ final class Service {
     }
 
     private func faultedReply(to request: Request, _ segments: [Substring]) -> Reply {
+        if let fhir, segments.first == FHIRServer.base[...] {
+            return reply(to: request, Array(segments.dropFirst()), fhir)
+        }
         let base = dialect.basePath.split(separator: "/")
         guard segments.starts(with: base) else {
-            let outside = guarded(request) { try answer(request, segments, dialect.outside) }
+            let outside = guarded(request, routes) {
+                try answer(request, segments, dialect.outside)
+            }
             return Reply(delivery: .whole(outside))
         }
         let rest = Array(segments.dropFirst(base.count))
-        let usual = {
-            self.guarded(request) { try self.answer(request, rest, self.dialect.endpoints) }
-        }
-        switch faults.next(method: request.method, segments: rest, body: request.body) {
-        case nil, .pass: return Reply(delivery: .whole(usual()), isCarriedOut: true)
-        case .status(let status, let retryAfter):
-            return Reply(delivery: .whole(faulty(status, retryAfter, request)))
-        case .reset: return Reply(delivery: .reset)
-        case .truncate: return Reply(delivery: .half(usual()), isCarriedOut: true)
-        case .latency(let span):
-            return Reply(delivery: .whole(usual()), delay: span, isCarriedOut: true)
-        case .garbage:
-            return Reply(
-                delivery: .whole(
-                    Response(
-                        status: 200,
-                        headers: [.init(name: "Content-Type", value: "application/json")],
-                        body: Array("<html><body>It works!</body></html>".utf8))))
+        let action = faults.next(method: request.method, segments: rest, body: request.body)
+        switch action {
         case .expire:
             return Reply(
                 delivery: .whole(
-                    guarded(request) {
+                    guarded(request, routes) {
                         if let token = routes.token(of: request) { try store.revoke(token) }
                         return routes.invalidToken
                     }))
@@ -145,47 +143,118 @@ final class Service {
             let found = endpoints(rest, dialect.endpoints)
             let operation = endpoint(for: request.method, found)?.0.operation
             let isCarriedOut = routes.storesInOutage(operation)
-            if isCarriedOut { _ = usual() }
+            if isCarriedOut { _ = answer(request, rest) }
             return Reply(
                 delivery: .whole(routes.dressed(routes.outage(operation, request))),
                 isCarriedOut: isCarriedOut)
+        default: return reply(to: request, action, routes) { self.answer(request, rest) }
+        }
+    }
+
+    private func answer(_ request: Request, _ rest: [Substring]) -> Response {
+        guarded(request, routes) { try answer(request, rest, dialect.endpoints) }
+    }
+
+    /// Returns the reply of the FHIR server, whose bundles meet faults at their entries too.
+    private func reply(
+        to request: Request, _ segments: [Substring], _ fhir: FHIRServer
+    ) -> Reply {
+        fhir.begin()
+        let usual = {
+            self.guarded(request, fhir) { try fhir.answer(request, segments, &self.faults) }
+        }
+        switch faults.next(method: request.method, segments: segments, body: request.body) {
+        case nil, .pass:
+            let answer = usual()
+            return reply(to: request, fhir.interruption, fhir) { answer }
+        case .outage: return Reply(delivery: .whole(faulty(503, nil, request, fhir)))
+        case .expire:
+            fhir.login.revoke(request.bearer)
+            return Reply(delivery: .whole(fhir.invalidToken))
+        case .lose:
+            fhir.loses = true
+            return Reply(delivery: .whole(usual()))
+        case .bloat: return Reply(delivery: .whole(FHIRServer.hugeRefusal.response))
+        case .empty:
+            return Reply(
+                delivery: .whole(
+                    guarded(request, fhir) {
+                        _ = try store.emptyFHIR()
+                        return usual()
+                    }), isCarriedOut: true)
+        case let action: return reply(to: request, action, fhir, usual)
+        }
+    }
+
+    /// Returns the reply that a fault makes of the usual answer, alike for every API.
+    private func reply(
+        to request: Request, _ action: FaultAction?, _ forms: any AnswerForms,
+        _ usual: () -> Response
+    ) -> Reply {
+        switch action {
+        case nil, .pass: return Reply(delivery: .whole(usual()), isCarriedOut: true)
+        case .status(let status, let retryAfter):
+            return Reply(delivery: .whole(faulty(status, retryAfter, request, forms)))
+        case .reset: return Reply(delivery: .reset)
+        case .truncate: return Reply(delivery: .half(usual()), isCarriedOut: true)
+        case .latency(let span):
+            return Reply(delivery: .whole(usual()), delay: span, isCarriedOut: true)
+        case .garbage:
+            return Reply(delivery: .whole(forms.garbage))
         case .drop:
             _ = usual()
             return Reply(delivery: .reset, isCarriedOut: true)
         case .stored(let status):
             _ = usual()
             return Reply(
-                delivery: .whole(routes.dressed(routes.failureAfterStoring(status, request))),
+                delivery: .whole(forms.dressed(forms.failureAfterStoring(status, request))),
                 isCarriedOut: true)
         case .hang: return Reply(delivery: .never)
+        // The APIs answer these before, as far as they have them.
+        case .expire, .outage, .lose, .bloat, .empty:
+            return Reply(delivery: .whole(faulty(501, nil, request, forms)))
         }
     }
 
-    private func faulty(_ status: Int, _ retryAfter: Int?, _ request: Request) -> Response {
+    private func faulty(
+        _ status: Int, _ retryAfter: Int?, _ request: Request, _ forms: any AnswerForms
+    ) -> Response {
         let headers =
             retryAfter.map { [Response.Header(name: "Retry-After", value: String($0))] } ?? []
-        if status == 401 { return routes.dressed(routes.invalidToken) }
+        if status == 401 { return forms.dressed(forms.invalidToken) }
         if status == 204 || status == 304 {
             return Response(status: status, headers: headers, body: [])
         }
         if status < 400 { return .json(status, [:], headers: headers) }
-        return routes.dressed(routes.fault(status, headers, request))
+        return forms.dressed(forms.fault(status, headers, request))
     }
 
     /// Returns the answer of `body`, and turns every error that it throws into an answer.
-    private func guarded(_ request: Request, _ body: () throws -> Response) -> Response {
+    private func guarded(
+        _ request: Request, _ forms: any AnswerForms, _ body: () throws -> Response
+    ) -> Response {
         do {
-            return routes.dressed(try body())
+            return forms.dressed(try body())
         } catch let refusal as Refusal {
-            return routes.dressed(refusal.response)
+            return forms.dressed(refusal.response)
         } catch {
-            return refused(request, error)
+            return refused(request, error, forms)
         }
     }
 
-    private func refused(_ request: Request, _ error: any Error) -> Response {
+    private func refused(
+        _ request: Request, _ error: any Error, _ forms: any AnswerForms
+    ) -> Response {
         complain("\(request.method) \(request.path): \(error)")
-        return routes.dressed(routes.storeFailed(request))
+        return forms.dressed(forms.storeFailed(request))
+    }
+
+    /// Returns the most bytes that the body of a request may have.
+    func bodyBytes(of request: Request) -> Int {
+        guard let fhir, request.path.split(separator: "/").first == FHIRServer.base[...] else {
+            return dialect.limits.bodyBytes
+        }
+        return fhir.manner.requestBytes
     }
 
     /// Returns the endpoints whose pattern matches the path, with the values for their braces.
@@ -257,7 +326,7 @@ final class Service {
 /// The answers of a dialect: its routes, and the format of answers that no route gives.
 ///
 /// It belongs to the service's thread, and may keep state between calls.
-protocol RouteSet: AnyObject {
+protocol RouteSet: AnswerForms {
     /// Returns the answer to a complete call, whose token, if it needs one, is valid.
     func perform(
         _ operation: Operation, _ call: Service.Call, _ service: Service
@@ -274,22 +343,9 @@ protocol RouteSet: AnyObject {
     /// Returns the bearer token of a request.
     func token(of request: Request) -> String?
 
-    /// The answer to a request whose token is missing, unknown, expired or revoked.
-    var invalidToken: Response { get }
-
     func notFound(_ request: Request) -> Response
     /// Returns the answer for a method that the path does not support; `methods` lists those that
     /// it supports, separated by commas.
     func wrongMethod(_ methods: String, _ request: Request) -> Response
     func tooLarge(_ request: Request, most: Int) -> Response
-    /// Returns the answer when the store cannot read or write.
-    func storeFailed(_ request: Request) -> Response
-    /// Returns the answer for an injected error status.
-    func fault(
-        _ status: Int, _ headers: [Response.Header], _ request: Request
-    ) -> Response
-    /// Returns the answer for a failure after the request was processed.
-    func failureAfterStoring(_ status: Int, _ request: Request) -> Response
-    /// Returns the answer with the headers that every answer has.
-    func dressed(_ response: Response) -> Response
 }

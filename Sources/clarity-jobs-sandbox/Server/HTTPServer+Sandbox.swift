@@ -34,7 +34,10 @@ private final class SandboxExchange: Exchange {
         request.contentType = head["Content-Type"]
         request.host = head["Host"]
         request.announcedLength = head["Content-Length"].flatMap { Int($0) }
+        request.pairs = head.query
         for (name, value) in head.query { request.query[name] = value }
+        let names = ["Content-Encoding", "If-Match", "If-None-Exist", "Prefer"]
+        for name in names { request.headers[name.lowercased()] = head[name] }
         super.init { Answer(500, [:], .bytes([])) }
     }
 
@@ -46,7 +49,7 @@ private final class SandboxExchange: Exchange {
     /// writing would not see the answer.
     override func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard !request.isTooLarge else { return true }
-        if request.body.count + bytes.count > service.dialect.limits.bodyBytes {
+        if request.body.count + bytes.count > service.bodyBytes(of: request) {
             request.isTooLarge = true
             request.body = []
         } else {

@@ -214,5 +214,50 @@ extension Migrations {
             ) STRICT, WITHOUT ROWID;
             CREATE INDEX sent_samples_by_id ON sent_samples (sample_id, send_id);
             """,
+            """
+            -- Every version of every FHIR resource; without a body for a deletion.
+            CREATE TABLE fhir_versions (
+                type TEXT NOT NULL,
+                id TEXT NOT NULL,
+                version INTEGER NOT NULL CHECK (version > 0),
+                at_ms INTEGER NOT NULL,
+                body TEXT,
+                PRIMARY KEY (type, id, version)
+            ) STRICT, WITHOUT ROWID;
+
+            -- The current version of each; `at_ms` is when the first one was stored.
+            CREATE TABLE fhir_resources (
+                place INTEGER PRIMARY KEY,
+                type TEXT NOT NULL,
+                id TEXT NOT NULL,
+                version INTEGER NOT NULL,
+                at_ms INTEGER NOT NULL,
+                is_deleted INTEGER NOT NULL CHECK (is_deleted IN (0, 1)),
+                first_ms INTEGER,
+                last_ms INTEGER,
+                UNIQUE (type, id)
+            ) STRICT;
+
+            -- By what a search finds it.
+            CREATE TABLE fhir_terms (
+                name TEXT NOT NULL,
+                value TEXT NOT NULL,
+                system TEXT NOT NULL,
+                place INTEGER NOT NULL,
+                PRIMARY KEY (name, value, system, place)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX fhir_terms_by_place ON fhir_terms (place);
+
+            -- Every FHIR request, with the answer to each entry of a bundle.
+            CREATE TABLE fhir_requests (
+                number INTEGER PRIMARY KEY,
+                at_ms INTEGER NOT NULL,
+                connection INTEGER NOT NULL,
+                method TEXT NOT NULL,
+                url TEXT NOT NULL,
+                answer TEXT NOT NULL,
+                entries TEXT NOT NULL
+            ) STRICT;
+            """,
         ])
 }

@@ -56,6 +56,21 @@ extension Timestamp: CustomStringConvertible {
 }
 
 extension Timestamp {
+    /// The instant as `Fri, 20 Nov 2026 06:00:00 GMT` (RFC 9110, section 5.6.7).
+    var httpDate: String {
+        var seconds = time_t(milliseconds / 1000)
+        var time = tm()
+        gmtime_r(&seconds, &time)
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = [
+            "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+        ]
+        let clock = [time.tm_hour, time.tm_min, time.tm_sec].map { digits($0, 2) }
+        return "\(days[Int(time.tm_wday)]), \(digits(time.tm_mday, 2)) "
+            + "\(months[Int(time.tm_mon)]) \(digits(time.tm_year + 1900, 4)) "
+            + "\(clock.joined(separator: ":")) GMT"
+    }
+
     /// Parses `2026-11-20T06:00:00Z`; `nil` for anything else.
     ///
     /// The fraction may have any length; digits after the milliseconds are dropped. An offset such

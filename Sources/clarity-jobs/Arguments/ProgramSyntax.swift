@@ -326,8 +326,13 @@ extension CommandSyntax {
                 ],
                 runsAlone: true),
             CommandSyntax(
-                name: "sandbox", summary: "Start a stand-in for the backend on this machine.",
-                examples: ["clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR"],
+                name: "sandbox",
+                summary: "Start a stand-in for the backend, or a FHIR server, on this machine.",
+                examples: [
+                    "clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR",
+                    "clarity-jobs sandbox --listen 127.0.0.1:8787 --data DIR --fhir hapi",
+                    "clarity-jobs sandbox --help",
+                ],
                 passesArgumentsOn: true),
         ])
 }

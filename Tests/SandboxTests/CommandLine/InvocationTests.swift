@@ -39,6 +39,20 @@ import Testing
         #expect(options.exitsWithInput)
     }
 
+    @Test func `a FHIR server is described in any order of the options`() throws {
+        let options = try options(
+            "--fhir-login", "secret:me:a:b", "--fhir-with=rate=3,search-lag=1s,references",
+            "--fhir", "azure", "--fhir-scope", "system/*.rs", "--data", "d")
+
+        let fhir = try #require(options.settings.fhir)
+        #expect(fhir.manner.name == "azure")
+        #expect(fhir.manner.checksReferences)
+        #expect(fhir.login == .secret(id: "me", secret: "a:b"))
+        #expect(fhir.rate == 3)
+        #expect(fhir.searchLag == .seconds(1))
+        #expect(fhir.scope == "system/*.rs")
+    }
+
     private static let quirks: [String: Set<Quirk>] = [
         "measured": Set(Quirk.allCases), "limits,lockout": [.limits, .lockout],
         "repaired": Set(Quirk.allCases).subtracting([.limiterCrash]),
@@ -107,6 +121,23 @@ import Testing
         ),
         (["--processing-steps", "0"], "`--processing-steps 0` is no count of 1 to 1000"),
         (["--fault", "x"], "fault `x`: `:` missing; write `METHOD PATH: ACTION xCOUNT, ...`"),
+        (
+            ["--fhir", "epic"],
+            "manner `epic` is not served; there is `hapi`, `medplum`, `azure`, `google`"
+        ),
+        (
+            ["--data", "d", "--fhir", "hapi", "--fhir-with", "rate=0"],
+            "switch `rate=0` is unknown; there are update-create, no-update-create, references, "
+                + "no-references, bundle-bytes=N, rate=N and search-lag=SPAN"
+        ),
+        (
+            ["--data", "d", "--fhir-scope", "system/*.rs"],
+            "`--fhir-with`, `--fhir-scope` and `--fhir-login` need `--fhir MANNER`"
+        ),
+        (
+            ["--fhir-login", "secret:me"],
+            "`--fhir-login secret:me` is none of none, token:TEXT, secret:ID:SECRET and jwt:ID:FILE"
+        ),
         (["--exit-with-stdin=1"], "`--exit-with-stdin` takes no value"),
     ])
     func `a faulty command line is explained`(_ arguments: [String], _ message: String) {

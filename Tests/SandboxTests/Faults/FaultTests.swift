@@ -56,12 +56,14 @@ import Testing
         (
             "GET /a: boom",
             "unknown action `boom`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang, pass and, for "
+                + "FHIR, lose, bloat and empty"
         ),
         (
             "GET /a: 600",
             "unknown action `600`; there are a status of 200 to 599, reset, truncate, "
-                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang and pass"
+                + "latency=SPAN, garbage, expire, drop, stored=STATUS, outage, hang, pass and, for "
+                + "FHIR, lose, bloat and empty"
         ),
         ("GET /a: latency=5", "`latency=5` has no span such as `250ms` or `2s`"),
         ("GET /a: stored=200", "`stored=200` has no status of 400 to 599"),

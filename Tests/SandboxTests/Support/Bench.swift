@@ -13,7 +13,7 @@ final class Bench {
     init(
         faults: [String] = [], directory: TemporaryDirectory? = nil, steps: Int = 3,
         tokenLife: Duration = .seconds(3600), dialect: Dialect = .blueprint,
-        isClockSet: Bool = false
+        isClockSet: Bool = false, fhir: FHIROptions? = nil
     ) throws {
         let place = try directory ?? TemporaryDirectory()
         var plan = FaultPlan()
@@ -24,6 +24,7 @@ final class Bench {
         settings.processingSteps = steps
         settings.tokenLife = tokenLife
         settings.dialect = dialect
+        settings.fhir = fhir
         self.directory = place
         self.clock = clock
         service = try Service(
