@@ -53,6 +53,7 @@ test-pages:
 	@scripts/setup pages
 	@scripts/test-pages
 	@scripts/test-assistant
+	@scripts/test-fhir
 
 pictures:
 	@scripts/setup pages
