@@ -113,6 +113,7 @@ import Testing
         #expect(emptied.body == ["emptied": 1])
         #expect(gone.status == 404)
         #expect(record["requests"] == 2)
+        #expect(record["kept"] == .object([]))
         #expect(record["versions"] == 0)
     }
 }
