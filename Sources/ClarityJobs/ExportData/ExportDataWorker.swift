@@ -23,8 +23,8 @@ struct ExportDataWorker: KindWorker {
         }
         var written: Int64 = 0
         let receipt = try ExportFolder(options.folder).replace(
-            types, of: context.store, as: options.format, for: options.patient.flatMap(FHIRPatient.init),
-            at: context.clock.now
+            types, of: context.store, as: options.format,
+            for: options.patient.flatMap(FHIRPatient.init), at: context.clock.now
         ) { progress throws(RecordExport.Fault) in
             if context.isEnding() { throw .stopped }
             context.report(

@@ -245,7 +245,8 @@ extension CommandSyntax {
                 summary: "only these types, such as HeartRate,StepCount; default all"),
             OptionSyntax(
                 "patient", value: "PATIENT",
-                summary: "whose Observations they are: Patient/ID, or SYSTEM|VALUE of an identifier"),
+                summary: "whose Observations they are: Patient/ID, or SYSTEM|VALUE of an identifier"
+            ),
             OptionSyntax(
                 "since", value: "TIME", summary: "only records that start then or later"),
             OptionSyntax("until", value: "TIME", summary: "only records that start before"),
