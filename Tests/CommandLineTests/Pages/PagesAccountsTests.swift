@@ -25,6 +25,7 @@ struct PagesAccountsTests {
     private func path(_ route: APIRoute, job: String, run: Int) -> String {
         let values = [
             "id": route.path.hasPrefix("runs") ? "\(run)" : "1", "number": "1",
+            "start": "2026-10-01T10:00:00Z",
             "type": route.path.hasPrefix("metrics") ? "heart_rate" : "HeartRate", "job": job,
         ]
         var path = route.path

@@ -12,7 +12,7 @@ struct StateProgramTests {
         let playground = try await Playground.quick()
         let sandbox = try #require(playground.sandbox)
         // Enough for the two databases, but not for the outbox of the example.
-        let disk = try TinyDisk(on: playground.statePath, kibibytes: 820)
+        let disk = try TinyDisk(on: playground.statePath, kibibytes: 836)
         defer { disk.remove() }
         try await playground.logIn()
         try playground.useExample("export.zip")
