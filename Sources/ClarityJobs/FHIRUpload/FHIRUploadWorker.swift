@@ -106,7 +106,9 @@ struct FHIRUpload {
         }
         if unwritten > 0 { try remember() }
         unwritten = 0
-        return refusals.isEmpty ? .success : .failure(Failure(.work, refusalText))
+        guard !refusals.isEmpty else { return .success }
+        defer { refusals = [:] }
+        return .failure(Failure(.work, refusalText))
     }
 
     private func remember() throws(HealthStoreError) {
@@ -280,6 +282,8 @@ struct FHIRUpload {
     }
 
     private func note() {
+        // An attempt that ends for another reason says it here: the next one does not meet them.
+        if !refusals.isEmpty { context.note(refusalText) }
         let sent = counts["observations_sent"]
         guard sent > 0 else {
             if context.isDryRun { context.note("would send nothing new to `\(options.url)`") }

@@ -166,6 +166,19 @@ struct FHIRUploadProgramTests {
         #expect(try await stored(playground).count == Self.records - 2)
     }
 
+    @Test func `a refusal is noted where the attempt ends for another reason`() async throws {
+        let playground = try await playground()
+        try await makePatient(playground)
+        try await #require(playground.sandbox).addFault("PUT /Observation/*: 422, pass x3, 429")
+
+        let first = try await playground.run("run", "clinic")
+
+        #expect(first.errors.contains("answers 429"), "\(first.errors)")
+        let notes = try await playground.history("clinic").flatMap(\.notes)
+        #expect(
+            notes.contains { $0.contains("refused 1 Observation for what they say") }, "\(notes)")
+    }
+
     @Test func `a bundle that is too large is halved`() async throws {
         let playground = try await playground()
         try await makePatient(playground)
