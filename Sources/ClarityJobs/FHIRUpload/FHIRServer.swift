@@ -29,6 +29,8 @@ struct FHIRRefusal: Error {
     /// Whether the server may have it in spite of that.
     var mayHaveArrived = false
     var isTooLarge = false
+    /// Whether another token may help (401).
+    var isOfToken = false
 
     /// Only a server that cannot be reached, or is busy, may take the same later.
     init(_ category: Failure.Category, _ reason: String, after wait: Duration? = nil) {
@@ -44,13 +46,13 @@ struct FHIRServer {
 
     private let base: String
     private let allowsPlainHTTP: Bool
-    private let token: Secret?
+    private let login: FHIRLogin
     private let context: WorkContext
 
-    init(_ options: FHIRUploadOptions, _ token: Secret?, _ context: WorkContext) {
+    init(_ options: FHIRUploadOptions, _ login: FHIRLogin, _ context: WorkContext) {
         base = options.url.withoutSlashAtEnd
         allowsPlainHTTP = options.allowsPlainHTTP
-        (self.token, self.context) = (token, context)
+        (self.login, self.context) = (login, context)
     }
 
     /// Checks that the server is one of R4 that takes batches and ids of clients, as far as it says
@@ -87,8 +89,20 @@ struct FHIRServer {
             "`\(base)` has no `\(reference)`; make it there, or name another patient")
     }
 
-    /// Puts Observations under their ids in one bundle; returns the answer to each.
+    /// Puts Observations under their ids in one bundle; returns the answer to each. Those that the
+    /// server refused for the token, which may expire while it reads them, are sent once more.
     func put(_ entries: [FHIREntry]) async throws -> [FHIREntryAnswer] {
+        let (response, sent) = try await exchange(bundle(of: entries))
+        var answers = try answers(in: response, to: entries)
+        let refused = answers.indices.filter { answers[$0].isOfToken }
+        guard !refused.isEmpty, try await login.renewed(after: sent) != nil else { return answers }
+        let rest = refused.map { entries[$0] }
+        let again = try self.answers(in: await self.response(to: bundle(of: rest)), to: rest)
+        for (index, answer) in zip(refused, again) { answers[index] = answer }
+        return answers
+    }
+
+    private func bundle(of entries: [FHIREntry]) -> HTTPRequest {
         var body = Array(#"{"resourceType":"Bundle","type":"batch","entry":["#.utf8)
         for (index, entry) in entries.enumerated() {
             if index > 0 { body.append(UInt8(ascii: ",")) }
@@ -105,7 +119,13 @@ struct FHIRServer {
             HTTPHeader("Content-Type", .plain("application/fhir+json")),
             HTTPHeader("Prefer", .plain("return=minimal")),
         ]
-        let bundle = try await answer(to: request)
+        return request
+    }
+
+    private func answers(
+        in response: HTTPResponse, to entries: [FHIREntry]
+    ) throws -> [FHIREntryAnswer] {
+        let bundle = try json(of: response)
         guard bundle["resourceType"]?.text == "Bundle", let answers = bundle["entry"]?.list,
             answers.count == entries.count
         else { throw unclear("did not answer each entry of a bundle") }
@@ -138,7 +158,7 @@ struct FHIRServer {
             method, base + path,
             headers: [HTTPHeader("Accept", .plain("application/fhir+json"))])
         request.allowsPlainHTTP = allowsPlainHTTP
-        return token.map { request.authorized(by: $0) } ?? request
+        return request
     }
 
     private func unclear(_ what: String) -> FHIRRefusal {
@@ -147,7 +167,24 @@ struct FHIRServer {
         return refusal
     }
 
+    /// Sends a request with a token; once more with another one if the server refuses the first.
+    /// Returns the answer, and the request as it was answered.
+    private func exchange(
+        _ request: HTTPRequest
+    ) async throws -> (response: HTTPResponse, sent: HTTPRequest) {
+        let request = try await login.authorize(request)
+        let response = try await send(request)
+        guard response.status == 401, let again = try await login.renewed(after: request) else {
+            return (response, request)
+        }
+        return (try await send(again), again)
+    }
+
     private func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        try await exchange(request).response
+    }
+
+    private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         do throws(TransportError) {
             return try await context.transport.send(request)
         } catch {
@@ -158,9 +195,12 @@ struct FHIRServer {
         }
     }
 
-    /// Returns the JSON of an answer with the status 200.
     private func answer(to request: HTTPRequest) async throws -> JSON {
-        let response = try await response(to: request)
+        try json(of: await response(to: request))
+    }
+
+    /// Returns the JSON of an answer with the status 200.
+    private func json(of response: HTTPResponse) throws -> JSON {
         guard response.status == 200 else { throw self.refusal(of: response) }
         do throws(JSONFault) {
             return try JSONParser.parse(response.body)
@@ -175,9 +215,7 @@ struct FHIRServer {
         case 300...399:
             return FHIRRefusal(.configuration, "\(says), which sends elsewhere; name that place")
         case 401:
-            return FHIRRefusal(
-                .credential,
-                token == nil ? "\(says): it wants a login" : "\(says): it refuses the token")
+            return FHIRRefusal(.credential, "\(says): \(login.refusal)")
         case 403: return FHIRRefusal(.credential, "\(says): the token may not write there")
         case 404: return FHIRRefusal(.configuration, "\(says): there is no FHIR server")
         case 408, 425, 429, 500...:
@@ -213,7 +251,11 @@ struct FHIRServer {
             let code = response?["outcome"]?["issue"]?.list?.first?["code"]?.text
             guard code != "not-found" else { return .later(unknownReference(says)) }
             return .refused(DisplayWord.of(code ?? "status \(status)"))
-        case 401, 403:
+        case 401:
+            var refusal = FHIRRefusal(.credential, "\(says): \(login.refusal)")
+            refusal.isOfToken = true
+            return .later(refusal)
+        case 403:
             return .later(FHIRRefusal(.credential, "\(says): the token may not write it"))
         case 404, 410:
             return .later(unknownReference(says))
@@ -224,8 +266,14 @@ struct FHIRServer {
     }
 }
 
+extension FHIREntryAnswer {
+    fileprivate var isOfToken: Bool {
+        if case .later(let refusal) = self { refusal.isOfToken } else { false }
+    }
+}
+
 /// A word of a server's answer, as a message may repeat it.
-private enum DisplayWord {
+enum DisplayWord {
     static func of(_ text: String) -> String {
         let plain = text.prefix(40).filter {
             $0.isASCII && ($0.isLetter || $0.isNumber || "-. ".contains($0))

@@ -61,14 +61,7 @@ struct FHIRUpload {
             throw Failure(.configuration, "`patient` is \(FHIRPatient.form)")
         }
         (self.options, self.context, self.patient) = (options, context, patient)
-        // A dry run gets no secrets.
-        let token =
-            if let name = options.secretName, !context.isDryRun {
-                try context.secrets.secret(named: name)
-            } else {
-                nil as Secret?
-            }
-        server = FHIRServer(options, token, context)
+        server = FHIRServer(options, try FHIRLogin(options, context), context)
         ledger = context.store.publications
         done = try ledger.confirmed(by: context.order.job, at: options.receiver)
         counts = WorkCounts(context)
