@@ -52,6 +52,7 @@ let package = Package(
         system("CYAML", "yaml-0.1", "libyaml-dev"),
         system("CCurl", "libcurl", "libcurl4-openssl-dev"),
         system("CSodium", "libsodium", "libsodium-dev"),
+        // In the worker, where libcurl loads it anyway, and in the sandbox.
         system("COpenSSL", "libcrypto", "libssl-dev"),
         // Linked statically, by its module map: no start of a program has to load it.
         system("CZstd", nil, "libzstd-dev"),
@@ -105,7 +106,7 @@ let package = Package(
                 "Reports", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
                 "Platform",
                 "ClarityScheduler",
-                "JSON", "CLinux", "CMosquitto",
+                "JSON", "CLinux", "CMosquitto", "COpenSSL",
             ]),
         library(
             "Reports",

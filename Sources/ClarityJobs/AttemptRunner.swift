@@ -105,17 +105,27 @@ extension AttemptOrder {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
         // The receivers of these kinds are other servers, with trust settings of their own.
-        if kind == .publish || kind == .fhirUpload {
-            let authorities =
-                try kind == .publish
-                ? PublishOptions(options).authorities : FHIRUploadOptions(options).authorities
-            return try CurlTransport.Trust(authorities: authorities, pinLines: nil)
+        switch kind {
+        case .publish: return try Self.trust(PublishOptions(options).authorities, pins: nil)
+        case .fhirUpload:
+            let receiver = try FHIRUploadOptions(options)
+            return try Self.trust(receiver.authorities, pins: receiver.pins)
+        case .auditUpload:
+            let receiver = try AuditUploadOptions(options)
+            return try Self.trust(receiver.authorities, pins: receiver.pins)
+        default: return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
         }
-        guard kind == .auditUpload else {
-            return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
+    }
+
+    private static func trust(
+        _ authorities: String?, pins: String?
+    ) throws(TransportError) -> CurlTransport.Trust {
+        do throws(TransportError) {
+            return try CurlTransport.Trust(authorities: authorities, pinLines: pins)
+        } catch {
+            guard case .refused(let why) = error else { throw error }
+            throw .refused(why.replacing("`backend.pins`", with: "`pins`"))
         }
-        let receiver = try AuditUploadOptions(options)
-        return try CurlTransport.Trust(authorities: receiver.authorities, pinLines: receiver.pins)
     }
 }
 

@@ -24,10 +24,11 @@ import ClarityJobs
                clarity-jobs-worker backend [--output FORM]
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet] [--output FORM]
                clarity-jobs-worker sources [--output FORM]
+               clarity-jobs-worker fhir keygen --kind es384|rs384 --out FILE
                clarity-jobs-worker notify-test [--target TARGET] [--output FORM]
                clarity-jobs-worker probe URL
                clarity-jobs-worker version
-        where FORM is table, json or ndjson; all but the last two read an order on descriptor 3
+        where FORM is table, json or ndjson; all but `fhir keygen` and the last two read an order on descriptor 3
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals
@@ -59,6 +60,7 @@ import ClarityJobs
         case "backend": await BackendMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
+        case "fhir": FHIRMode.run(Array(arguments.dropFirst()))
         case "notify-test": await NotifyTestMode.run(Array(arguments.dropFirst()))
         case "version": version()
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])

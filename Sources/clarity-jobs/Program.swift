@@ -185,6 +185,7 @@ enum Program {
         case ["schema"], ["schema", "job-file"]: ReferenceCommands(composition).jobFileSchema()
         case ["schema", "results"]: ReferenceCommands(composition).resultSchema()
         case ["schema", "api"]: ReferenceCommands(composition).apiDescription()
+        case ["fhir", "keygen"]: try FHIRCommand(composition).keygen()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

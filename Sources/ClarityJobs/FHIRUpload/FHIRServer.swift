@@ -95,9 +95,16 @@ struct FHIRServer {
         let (response, sent) = try await exchange(bundle(of: entries))
         var answers = try answers(in: response, to: entries)
         let refused = answers.indices.filter { answers[$0].isOfToken }
-        guard !refused.isEmpty, try await login.renewed(after: sent) != nil else { return answers }
+        guard !refused.isEmpty else { return answers }
         let rest = refused.map { entries[$0] }
-        let again = try self.answers(in: await self.response(to: bundle(of: rest)), to: rest)
+        let again: [FHIREntryAnswer]
+        do {
+            guard try await login.renewed(after: sent) != nil else { return answers }
+            again = try self.answers(in: await self.response(to: bundle(of: rest)), to: rest)
+        } catch let refusal as FHIRRefusal {
+            // The other entries have their answers.
+            again = rest.map { _ in refusal.mayHaveArrived ? .unclear : .later(refusal) }
+        }
         for (index, answer) in zip(refused, again) { answers[index] = answer }
         return answers
     }
@@ -276,7 +283,7 @@ extension FHIREntryAnswer {
 enum DisplayWord {
     static func of(_ text: String) -> String {
         let plain = text.prefix(40).filter {
-            $0.isASCII && ($0.isLetter || $0.isNumber || "-. ".contains($0))
+            $0.isASCII && ($0.isLetter || $0.isNumber || "-_. ".contains($0))
         }
         return plain.isEmpty ? "nothing" : plain
     }

@@ -193,8 +193,8 @@ extension AttemptOrder {
 /// Finds the secrets of targets and jobs: in the environment, else among the credentials of the service
 /// manager (systemd.exec(5), `LoadCredential=`).
 struct NoticeSecrets: Sendable {
-    /// The most bytes in a secret.
-    private static let longest = 4096
+    /// The most bytes in a secret: an RSA key of 8192 bits has some 6500 as PEM.
+    private static let longest = 16 << 10
 
     let environment: [String: String]
 
@@ -202,12 +202,25 @@ struct NoticeSecrets: Sendable {
     ///
     /// - Throws: `Failure` if there is none, or it is empty.
     func secret(named name: String) throws(Failure) -> Secret {
-        if let secret = environment[name].flatMap({ Secret(firstLineOf: $0.utf8) }) {
-            return secret
+        try first(named: name) { Secret(firstLineOf: $0) }
+    }
+
+    /// Returns the whole text of a secret that may have several lines.
+    ///
+    /// - Throws: `Failure` if there is none, or it is empty.
+    func text(named name: String) throws(Failure) -> Secret {
+        try first(named: name) { bytes in
+            bytes.isEmpty ? nil : Secret(String(decoding: bytes, as: UTF8.self))
         }
+    }
+
+    private func first(
+        named name: String, _ read: ([UInt8]) -> Secret?
+    ) throws(Failure) -> Secret {
+        if let secret = environment[name].flatMap({ read(Array($0.utf8)) }) { return secret }
         if let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty, !name.contains("/"),
             let bytes = readRegularFile("\(folder)/\(name)", atMost: NoticeSecrets.longest),
-            let secret = Secret(firstLineOf: bytes)
+            let secret = read(bytes)
         {
             return secret
         }

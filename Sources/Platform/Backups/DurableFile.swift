@@ -11,7 +11,7 @@ public enum DurableFile {
     }
 
     /// Writes a new file with mode 0600 and syncs it; its folder is not synced.
-    static func write(_ text: String, to path: String) throws(BackupError) {
+    package static func write(_ text: String, to path: String) throws(BackupError) {
         let descriptor = try created(path)
         defer { close(descriptor) }
         let bytes = Array(text.utf8)

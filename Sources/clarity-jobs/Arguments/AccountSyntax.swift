@@ -170,6 +170,29 @@ extension OptionSyntax {
     static let all = OptionSyntax("all", summary: "each account of the job file in turn")
 }
 
+// The commands for a FHIR server.
+extension CommandSyntax {
+    static let fhir = CommandSyntax(
+        name: "fhir", summary: "Prepare the login at a FHIR server.",
+        commands: [
+            CommandSyntax(
+                name: "keygen",
+                summary: "Make the key of a login, and print what the server needs of it.",
+                details: [
+                    "Writes a private key (PKCS#8 in PEM) to a new file, readable by you only, for `key` of a job",
+                    "of the kind `fhir-upload` with `login: private-key`. Prints the public half as a JWK set,",
+                    "which the server's administrator registers for your client.",
+                ],
+                options: [
+                    OptionSyntax(
+                        "kind", value: "KIND", choices: ["es384", "rs384"],
+                        summary: "P-384 or RSA; default es384"),
+                    OptionSyntax("out", value: "FILE", summary: "a new file for the private key"),
+                ],
+                examples: ["clarity-jobs fhir keygen --out clinic.pem > clinic-jwks.json"])
+        ])
+}
+
 // The commands for the master key and the audit log.
 extension CommandSyntax {
     static let key = CommandSyntax(

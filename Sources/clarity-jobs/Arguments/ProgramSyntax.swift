@@ -286,7 +286,7 @@ extension CommandSyntax {
             .nights, .workouts, .activity, .diary, .electrocardiograms, .trends, .year, .assistant,
             .report, .insights, .analyses, .profile, .archive, .outbox, .auth, .accounts, .key,
             .store,
-            .backup, .restore,
+            .backup, .restore, .fhir,
             CommandSyntax(
                 name: "completion", summary: "Print the completion script of a shell.",
                 details: [

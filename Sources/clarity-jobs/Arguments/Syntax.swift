@@ -334,7 +334,7 @@ struct CommandGroup {
                 "profile", "outbox", "archive", "export-data",
             ]),
         CommandGroup(
-            title: "Servers", names: ["serve", "receive", "exporter", "sandbox"]),
+            title: "Servers", names: ["serve", "receive", "exporter", "fhir", "sandbox"]),
         CommandGroup(
             title: "State", names: ["audit", "backup", "restore", "key", "store", "trace"]),
         CommandGroup(title: "Help", names: ["completion", "manual", "schema"]),
