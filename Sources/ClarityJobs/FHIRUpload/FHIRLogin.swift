@@ -225,7 +225,10 @@ struct FHIRTokens: Sendable {
                 .configuration, "`\(place)` has no `token_endpoint`; name the server's `token_url`")
         }
         // Nothing secret goes another way than records do.
-        guard url.lowercased().hasPrefix("https://") || !options.url.hasPrefix("https://") else {
+        guard
+            url.lowercased().hasPrefix("https://")
+                || !options.url.lowercased().hasPrefix("https://")
+        else {
             throw FHIRRefusal(
                 .configuration, "`\(place)` names \(Self.shown(url)), which is not https")
         }
