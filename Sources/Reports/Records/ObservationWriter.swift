@@ -19,10 +19,8 @@ public struct ObservationWriter {
     public func ids() -> [(id: String, key: UInt64)] {
         var made = RecordIDs(segment, of: type, in: store)
         return segment.records.map { record in
-            var bytes: [UInt8] = []
-            made.appendNext(record, to: &bytes)
-            let id = String(decoding: bytes, as: UTF8.self)
-            return (id, Self.key(of: id))
+            let id = made.next(record)
+            return (id.text, id.high)
         }
     }
 
@@ -36,8 +34,9 @@ public struct ObservationWriter {
 
     /// Returns the resource of a record under its id.
     public mutating func observation(_ record: ArchivedRecord, under id: String) -> [UInt8] {
+        guard let id = FHIRID(id) else { return [] }
         var bytes: [UInt8] = []
-        lines.append(record, under: Array(id.utf8), to: &bytes)
+        lines.append(record, under: id, to: &bytes)
         return bytes.dropLast()
     }
 }

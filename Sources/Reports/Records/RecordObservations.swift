@@ -59,20 +59,18 @@ struct RecordObservations: RecordLines {
         case KeptFile.clinicalResource: appendResource(record, to: &bytes)
         case KeptFile.clinicalDocument: appendDocument(record, to: &bytes)
         default:
-            var id: [UInt8] = []
-            ids.appendNext(record, to: &id)
-            append(record, under: id, to: &bytes)
+            append(record, under: ids.next(record), to: &bytes)
         }
     }
 
     /// Appends the line of an Observation under an id.
     mutating func append(
-        _ record: ArchivedRecord, under id: [UInt8], to bytes: inout [UInt8]
+        _ record: ArchivedRecord, under id: FHIRID, to bytes: inout [UInt8]
     ) {
         let origin = origins[record.origin]
         let details = record.metadata.map { metadata[$0] }
         bytes += #"{"resourceType":"Observation","id":""#.utf8
-        bytes += id
+        id.append(to: &bytes)
         bytes += #"","#.utf8
         bytes += origin.head
         appendTimes(of: record, to: &bytes)
@@ -112,11 +110,9 @@ struct RecordObservations: RecordLines {
     }
 
     private mutating func appendDocument(_ record: ArchivedRecord, to bytes: inout [UInt8]) {
-        var id: [UInt8] = []
-        ids.appendNext(record, to: &id)
         let path = RecordOrigin(segment.texts[record.origin]).source ?? ""
         let document: JSON = [
-            "resourceType": "DocumentReference", "id": .string(String(decoding: id, as: UTF8.self)),
+            "resourceType": "DocumentReference", "id": .string(ids.next(record).text),
             "status": "current", "type": ["text": "CDA document of an Apple Health export"],
             "subject": subject,
             "date": .string(times.text(record.start, record.offsets.start)),
