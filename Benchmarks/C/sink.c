@@ -1,7 +1,8 @@
 // sink PORTFILE [LATENCY]: accepts uploads over HTTP/1.1 on 127.0.0.1, with a process for each
 // connection, and stores nothing. It answers each as the backend would, LATENCY milliseconds after
-// it came, and reports every metric in the body as accepted. It writes its port to PORTFILE and
-// serves until it is killed.
+// it came, and reports every metric in the body as accepted. It is a FHIR server too: every entry of
+// a bundle is created, and there is every patient. It writes its port to PORTFILE and serves until it
+// is killed.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -48,18 +49,41 @@ static void serve(int peer) {
             if (got <= 0) return;
             held += got;
         }
-        char body[512], answer[1024];
-        int body_size = snprintf(
+        static char body[1 << 20], answer[(1 << 20) + 512];
+        int is_fhir = 1, body_size;
+        if (memcmp(buffer, "GET ", 4) == 0) {
+            body_size = snprintf(
+                body, sizeof body, "%s",
+                strstr(buffer, "/metadata")
+                    ? "{\"resourceType\":\"CapabilityStatement\",\"fhirVersion\":\"4.0.1\"}"
+                    : "{\"resourceType\":\"Patient\"}");
+        } else if (memmem(buffer + head, size, "\"Bundle\"", 8)) {
+            size_t entries = count(buffer + head, size, "\"request\":{");
+            body_size = snprintf(body, sizeof body,
+                                 "{\"resourceType\":\"Bundle\",\"type\":\"batch-response\",\"entry\":[");
+            for (size_t entry = 0; entry < entries; entry++) {
+                body_size += snprintf(
+                    body + body_size, sizeof body - body_size,
+                    "%s{\"response\":{\"status\":\"201 Created\",\"location\":\"Observation/"
+                    "6f1d0a3c-52d7-4f0e-9a58-1c5b1f6f9a10/_history/1\",\"etag\":\"W/\\\"1\\\"\","
+                    "\"lastModified\":\"2026-01-01T00:00:00.000Z\"}}",
+                    entry ? "," : "");
+            }
+            body_size += snprintf(body + body_size, sizeof body - body_size, "]}");
+        } else {
+            is_fhir = 0;
+            body_size = snprintf(
             body, sizeof body,
             "{\"processing_id\":\"6f1d0a3c-52d7-4f0e-9a58-1c5b1f6f9a10\",\"status\":\"received\","
             "\"accepted_metrics\":%zu,\"rejected_metrics\":0,\"validation_errors\":[],"
             "\"estimated_processing_time\":200,\"sync_token\":null,\"message\":\"taken\","
             "\"timestamp\":\"2026-01-01T00:00:00Z\"}",
             count(buffer + head, size, "\"metric_id\""));
+        }
         int answer_size = snprintf(
             answer, sizeof answer,
-            "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-            body_size, body);
+            "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+            is_fhir ? "200 OK" : "201 Created", body_size, body);
         if (latency) usleep(latency);
         if (write(peer, answer, answer_size) != answer_size) return;
         held -= head + size;

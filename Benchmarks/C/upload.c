@@ -5,6 +5,8 @@
 //
 // upload URL make COUNT BATCH: does the same with bodies that it makes on the way: ids with
 // libsodium, dates with gmtime_r, the rest with snprintf.
+//
+// upload URL fhir COUNT BATCH: the same with bundles of Observations.
 #include <curl/curl.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -77,8 +79,37 @@ static size_t make(char *body, size_t room, int first, int count) {
                          "\"client_timestamp\":\"2020-01-01T00:00:00Z\",\"sync_token\":\"1\"}");
 }
 
+static size_t make_bundle(char *body, size_t room, int first, int count) {
+    size_t at = snprintf(body, room, "{\"resourceType\":\"Bundle\",\"type\":\"batch\",\"entry\":[");
+    for (int index = first; index < first + count; index++) {
+        double value = 50 + index % 1000 / 10.0;
+        time_t time = 1577836800 + 60 * (time_t)index;
+        char content[128], id[40], when[80];
+        unsigned char hash[16];
+        int size = snprintf(content, sizeof content, "heart_rate %lld %.1f", (long long)time, value);
+        crypto_generichash(hash, sizeof hash, (unsigned char *)content, size, NULL, 0);
+        hex(id, hash);
+        date(when, time);
+        at += snprintf(
+            body + at, room - at,
+            "%s{\"resource\":{\"resourceType\":\"Observation\",\"id\":\"%s\",\"status\":\"final\","
+            "\"category\":[{\"coding\":[{\"system\":\"http://terminology.hl7.org/CodeSystem/"
+            "observation-category\",\"code\":\"vital-signs\"}]}],\"code\":{\"coding\":[{\"system\":"
+            "\"http://loinc.org\",\"code\":\"8867-4\",\"display\":\"Heart rate\"},{\"system\":"
+            "\"http://developer.apple.com/documentation/healthkit\",\"code\":"
+            "\"HKQuantityTypeIdentifierHeartRate\"}],\"text\":\"HeartRate\"},\"subject\":{\"reference\":"
+            "\"Patient/p1\"},\"performer\":[{\"display\":\"Invented Watch\"}],\"effectiveDateTime\":\"%s\","
+            "\"valueQuantity\":{\"value\":%.1f,\"unit\":\"count/min\",\"system\":"
+            "\"http://unitsofmeasure.org\",\"code\":\"/min\"}},\"request\":{\"method\":\"PUT\",\"url\":"
+            "\"Observation/%s\"}}",
+            index > first ? "," : "", id, when, value, id);
+    }
+    return at + snprintf(body + at, room - at, "]}");
+}
+
 int main(int words, char **word) {
-    int makes = words == 5 && strcmp(word[2], "make") == 0;
+    int is_fhir = words == 5 && strcmp(word[2], "fhir") == 0;
+    int makes = is_fhir || (words == 5 && strcmp(word[2], "make") == 0);
     if (words != 3 && !makes) return 64;
     size_t bodies = 0, capacity = 0, size;
     char **body = NULL;
@@ -116,12 +147,14 @@ int main(int words, char **word) {
         long status = 0;
         answered = 0;
         int batch = makes ? atoi(word[4]) : 0;
-        size = makes ? make(made, sizeof made, index * batch, batch) : sizes[index];
+        size = is_fhir ? make_bundle(made, sizeof made, index * batch, batch)
+               : makes ? make(made, sizeof made, index * batch, batch)
+                       : sizes[index];
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, makes ? made : body[index]);
         curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
         if (curl_easy_perform(curl) != CURLE_OK) return 69;
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-        if (status != 201) return 1;
+        if (status != (is_fhir ? 200 : 201)) return 1;
     }
     printf("%lld %lld\n", processor() - cpu, wall() - start);
     return 0;

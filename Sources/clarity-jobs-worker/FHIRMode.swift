@@ -1,23 +1,37 @@
 import ClarityJobs
 import ClarityScheduler
+import HealthStore
 import JSON
 import Platform
+import Reports
 
-/// What the commands `fhir` do that need libcrypto.
+/// What the commands `fhir` do that need libcrypto or the HTTP client.
 enum FHIRMode {
-    static func run(_ arguments: [String]) -> ExitStatus {
-        guard arguments.first == "keygen",
-            let flags = Flags(Array(arguments.dropFirst()), values: ["kind", "out"]),
-            let kind = flags["kind"].flatMap({ SigningKey.Kind(rawValue: $0) }),
-            let path = flags["out"]
-        else {
-            return Program.usageError("expected `fhir keygen` with a kind and an absolute path")
+    static func run(_ arguments: [String]) async -> ExitStatus {
+        let rest = Array(arguments.dropFirst())
+        switch arguments.first {
+        case "keygen": return keygen(rest)
+        case "verify":
+            guard
+                let flags = Flags(rest, values: ["since", "output"], switches: ["settle"])
+            else { break }
+            return await reviewing { try await verify($0, flags) }
+        case "erase":
+            guard
+                let flags = Flags(rest, values: ["types", "since", "output"], switches: ["yes"])
+            else { break }
+            return await reviewing { try await erase($0, flags) }
+        default: break
         }
-        return keygen(kind, path)
+        return Program.usageError("expected `fhir` with a command and its options")
     }
 
     /// Makes a key, and prints its public half for the server's administrator.
-    private static func keygen(_ kind: SigningKey.Kind, _ path: String) -> ExitStatus {
+    private static func keygen(_ arguments: [String]) -> ExitStatus {
+        guard let flags = Flags(arguments, values: ["kind", "out"]),
+            let kind = flags["kind"].flatMap({ SigningKey.Kind(rawValue: $0) }),
+            let path = flags["out"]
+        else { return Program.usageError("expected `fhir keygen` with a kind and an absolute path") }
         do throws(Failure) {
             let key = try SigningKey(kind)
             try key.write(to: path)
@@ -27,5 +41,56 @@ enum FHIRMode {
         } catch {
             return ExitStatus(.failure(error))
         }
+    }
+
+    /// Does something with the job of an order and its server.
+    private static func reviewing(
+        _ body: (FHIRReview) async throws -> ExitStatus
+    ) async -> ExitStatus {
+        guard let order = OrderInput.read() else { return .faultyInput }
+        do {
+            let environment = try keyAndSecrets(for: order)
+            let store = try HealthStore(
+                stateDirectory: try order.sections.state.directory, environment: environment,
+                actor: AuditActor(program: "fhir"))
+            return try await body(
+                FHIRReview(
+                    order, store, version: programVersion, environment: environment,
+                    clock: SystemClock()))
+        } catch {
+            return ExitStatus(of: error)
+        }
+    }
+
+    private static func verify(_ review: FHIRReview, _ flags: Flags) async throws -> ExitStatus {
+        let comparison = try await review.comparison(
+            since: flags["since"], settles: flags.has("settle"))
+        flags.format.print(comparison.object) { comparison.lines }
+        return comparison.isWhole ? .done : .failed
+    }
+
+    /// Deletes at the server what was sent, once a person agrees.
+    private static func erase(_ review: FHIRReview, _ flags: Flags) async throws -> ExitStatus {
+        let types = flags["types"]?.split(separator: ",").map(String.init) ?? []
+        let plan = try review.erasure(types: types, since: flags["since"])
+        guard plan.total > 0 else {
+            flags.format.print(plan.object) { ["nothing of this was sent, so nothing is deleted"] }
+            return .done
+        }
+        if !flags.has("yes") {
+            guard let terminal = Terminal() else {
+                plan.question.forEach { printError("  \($0)") }
+                complain("there is no terminal to ask on; use --yes to delete these")
+                return .usage
+            }
+            let question = plan.question.joined(separator: "\n") + "\nDelete them? [y/N] "
+            guard terminal.agrees(to: question) else {
+                complain("nothing was done")
+                return .failed
+            }
+        }
+        let result = try await review.erase(types: types, since: flags["since"], plan)
+        flags.format.print(result.object) { result.lines }
+        return result.left == 0 ? .done : .failed
     }
 }

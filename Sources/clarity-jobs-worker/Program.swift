@@ -60,7 +60,7 @@ import ClarityJobs
         case "backend": await BackendMode.run(Array(arguments.dropFirst()))
         case "import": ImportMode.run(Array(arguments.dropFirst()))
         case "sources": SourcesMode.run(Array(arguments.dropFirst()))
-        case "fhir": FHIRMode.run(Array(arguments.dropFirst()))
+        case "fhir": await FHIRMode.run(Array(arguments.dropFirst()))
         case "notify-test": await NotifyTestMode.run(Array(arguments.dropFirst()))
         case "version": version()
         case "probe" where arguments.count == 2: ProbeMode.run(arguments[1])

@@ -186,6 +186,8 @@ enum Program {
         case ["schema", "results"]: ReferenceCommands(composition).resultSchema()
         case ["schema", "api"]: ReferenceCommands(composition).apiDescription()
         case ["fhir", "keygen"]: try FHIRCommand(composition).keygen()
+        case ["fhir", "verify"]: try FHIRCommand(composition).verify()
+        case ["fhir", "erase"]: try FHIRCommand(composition).erase()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

@@ -6,58 +6,67 @@ import ClarityScheduler
 import JSON
 import Platform
 
-/// An Observation under its id.
-struct FHIREntry {
-    let id: String
-    let resource: [UInt8]
-}
-
 /// What a server answers to one entry of a bundle.
 enum FHIREntryAnswer {
-    case stored
+    /// It has the resource; carries whether it is a new one, and the digest of its version.
+    case stored(isNew: Bool, server: UInt64)
     /// It will never take this record; carries the code of its reason.
     case refused(String)
     /// Whether it has the record is to be looked up.
     case unclear
+    /// The resource is not there, or what it refers to is not.
+    case missing(FHIRRefusal)
     /// It takes this entry and all that follow another time, or not from us.
     case later(FHIRRefusal)
 }
 
 /// A server that did not take what was sent, and what that means for the attempt.
 struct FHIRRefusal: Error {
-    let outcome: Outcome
+    let category: Failure.Category
+    let reason: String
+    let wait: Duration?
     /// Whether the server may have it in spite of that.
     var mayHaveArrived = false
     var isTooLarge = false
     /// Whether another token may help (401).
     var isOfToken = false
+    /// Whether the server only wants fewer requests at a time.
+    var isTooFast = false
 
-    /// Only a server that cannot be reached, or is busy, may take the same later.
     init(_ category: Failure.Category, _ reason: String, after wait: Duration? = nil) {
+        (self.category, self.reason, self.wait) = (category, reason, wait)
+    }
+
+    /// - Parameter hasWorked: whether the attempt settled something before. Then it is no failure
+    ///   that the rest comes later, and uses up no retry.
+    func outcome(hasWorked: Bool = false) -> Outcome {
         let failure = Failure(category, reason)
-        outcome = category == .unreachable ? .retry(after: wait, failure) : .failure(failure)
+        guard category == .unreachable else { return .failure(failure) }
+        guard hasWorked, isTooFast else { return .retry(after: wait, failure) }
+        return .snooze(after: wait ?? .seconds(30), failure)
     }
 }
 
 /// A FHIR R4 server as a client sees it (hl7.org/fhir/R4/http.html).
 struct FHIRServer {
-    /// How many ids one look-up asks for: an address of some 2,000 characters.
-    private static let mostLookedUp = 50
-
     private let base: String
     private let allowsPlainHTTP: Bool
     private let login: FHIRLogin
     private let context: WorkContext
 
-    init(_ options: FHIRUploadOptions, _ login: FHIRLogin, _ context: WorkContext) {
+    /// - Throws: `Failure` for a secret that is missing, or is no key.
+    init(_ options: FHIRUploadOptions, _ context: WorkContext) throws(Failure) {
         base = options.url.withoutSlashAtEnd
         allowsPlainHTTP = options.allowsPlainHTTP
-        (self.login, self.context) = (login, context)
+        login = try FHIRLogin(options, context)
+        self.context = context
     }
 
-    /// Checks that the server is one of R4 that takes batches and ids of clients, as far as it says
-    /// (CapabilityStatement).
-    func check() async throws {
+    /// Asks the server what it can (CapabilityStatement), and chooses by it how it gets resources.
+    ///
+    /// - Throws: `FHIRRefusal` unless it is a server of R4 that can keep a resource from being
+    ///   stored twice.
+    func naming() async throws -> FHIRNaming {
         let statement = try await answer(to: request(.get, "/metadata"))
         guard statement["resourceType"]?.text == "CapabilityStatement" else {
             throw FHIRRefusal(.configuration, "`\(base)/metadata` is no CapabilityStatement")
@@ -70,12 +79,14 @@ struct FHIRServer {
         }
         let resources = (statement["rest"]?.list ?? []).flatMap { $0["resource"]?.list ?? [] }
         let observation = resources.first { $0["type"]?.text == "Observation" }
-        if observation?["updateCreate"] == .bool(false) {
+        guard observation?["updateCreate"] == .bool(false) else { return .byClient }
+        guard observation?["conditionalCreate"] == .bool(true) else {
             throw FHIRRefusal(
                 .configuration,
-                "`\(base)` takes no ids that a client chooses for Observations (updateCreate), without "
-                    + "which a repetition could make a second one")
+                "`\(base)` takes neither ids that a client chooses for Observations (updateCreate) nor "
+                    + "conditional creates, without which a repetition could make a second one")
         }
+        return .byServer
     }
 
     /// Checks that the server knows the patient, if it lets this client read it. Some servers take
@@ -89,37 +100,33 @@ struct FHIRServer {
             "`\(base)` has no `\(reference)`; make it there, or name another patient")
     }
 
-    /// Puts Observations under their ids in one bundle; returns the answer to each. Those that the
-    /// server refused for the token, which may expire while it reads them, are sent once more.
-    func put(_ entries: [FHIREntry]) async throws -> [FHIREntryAnswer] {
-        let (response, sent) = try await exchange(bundle(of: entries))
-        var answers = try answers(in: response, to: entries)
+    /// Sends a bundle; returns the answer to each of its entries. Those that the server refused for
+    /// the token, which may expire while it reads them, are sent once more.
+    func send(_ bundle: FHIRBundle) async throws -> [FHIREntryAnswer] {
+        let (response, sent) = try await exchange(request(bundle))
+        // A dry run has shown the request, and nobody has answered it.
+        guard !context.isDryRun else {
+            return bundle.entries.map { _ in .stored(isNew: true, server: 0) }
+        }
+        var answers = try answers(in: response, to: bundle)
         let refused = answers.indices.filter { answers[$0].isOfToken }
         guard !refused.isEmpty else { return answers }
-        let rest = refused.map { entries[$0] }
+        let rest = bundle.part(refused)
         let again: [FHIREntryAnswer]
         do {
             guard try await login.renewed(after: sent) != nil else { return answers }
-            again = try self.answers(in: await self.response(to: bundle(of: rest)), to: rest)
+            again = try self.answers(in: await self.response(to: request(rest)), to: rest)
         } catch let refusal as FHIRRefusal {
             // The other entries have their answers.
-            again = rest.map { _ in refusal.mayHaveArrived ? .unclear : .later(refusal) }
+            again = refused.map { _ in refusal.mayHaveArrived ? .unclear : .later(refusal) }
         }
         for (index, answer) in zip(refused, again) { answers[index] = answer }
         return answers
     }
 
-    private func bundle(of entries: [FHIREntry]) -> HTTPRequest {
-        var body = Array(#"{"resourceType":"Bundle","type":"batch","entry":["#.utf8)
-        for (index, entry) in entries.enumerated() {
-            if index > 0 { body.append(UInt8(ascii: ",")) }
-            body += #"{"resource":"#.utf8
-            body += entry.resource
-            body += #","request":{"method":"PUT","url":"Observation/\#(entry.id)"}}"#.utf8
-        }
-        body += "]}".utf8
+    private func request(_ bundle: FHIRBundle) -> HTTPRequest {
         var request = request(.post, "")
-        request.body = body
+        request.body = bundle.body
         // What was sent without an answer is looked up, and not sent again by libcurl.
         request.isOnce = true
         request.headers += [
@@ -130,39 +137,92 @@ struct FHIRServer {
     }
 
     private func answers(
-        in response: HTTPResponse, to entries: [FHIREntry]
+        in response: HTTPResponse, to bundle: FHIRBundle
     ) throws -> [FHIREntryAnswer] {
-        let bundle = try json(of: response)
-        guard bundle["resourceType"]?.text == "Bundle", let answers = bundle["entry"]?.list,
-            answers.count == entries.count
+        let answered = try json(of: response)
+        guard answered["resourceType"]?.text == "Bundle", let answers = answered["entry"]?.list,
+            answers.count == bundle.entries.count
         else { throw unclear("did not answer each entry of a bundle") }
-        return answers.map(entryAnswer)
+        let wait = wait(of: response)
+        return answers.map { entryAnswer($0, after: wait) }
     }
 
-    /// Returns those of some ids under which the server has an Observation.
-    func find(_ ids: [String]) async throws -> Set<String> {
-        var there: Set<String> = []
-        var rest = ids[...]
+    /// Returns those of some resources that the server has.
+    ///
+    /// - Parameter isWhole: whether to ask for all that they say, and not for their ids and versions
+    ///   alone.
+    func find(
+        _ ids: some Collection<FHIRID>, _ type: String, _ naming: FHIRNaming, isWhole: Bool = false
+    ) async throws -> [FHIRID: FHIRFound] {
+        var found: [FHIRID: FHIRFound] = [:]
+        var rest = Array(ids)[...]
         while !rest.isEmpty {
-            let asked = rest.prefix(Self.mostLookedUp)
+            let asked = rest.prefix(naming.mostLookedUp)
             rest = rest.dropFirst(asked.count)
-            let query =
-                "/Observation?_id=\(asked.joined(separator: ","))&_elements=id&_count=\(asked.count)"
+            let wanted = Set(asked)
+            var query = "/\(type)?\(naming.query(asked))&_count=\(2 * asked.count)"
+            if !isWhole { query += "&_elements=id,identifier,meta" }
             let bundle = try await answer(to: request(.get, query))
             guard bundle["resourceType"]?.text == "Bundle" else {
                 throw unclear("answered a look-up with no bundle")
             }
-            let found = (bundle["entry"]?.list ?? []).compactMap { $0["resource"]?["id"]?.text }
-            there.formUnion(found.filter(asked.contains))
+            for entry in bundle["entry"]?.list ?? [] {
+                guard let one = entry["resource"].flatMap({ FHIRFound($0, naming) }),
+                    wanted.contains(one.id)
+                else { continue }
+                found[one.id] = found[one.id] ?? one
+            }
         }
-        return there
+        return found
+    }
+
+    /// Reads all Observations of a patient, page by page.
+    ///
+    /// - Parameters:
+    ///   - since: the first day, such as `2026-01-01`; `nil` for all.
+    ///   - take: gets each one that is found; one with an id of somebody else has none here.
+    func read(
+        of patient: FHIRPatient, since: String?, _ naming: FHIRNaming,
+        _ take: (FHIRFound?) throws -> Void
+    ) async throws {
+        guard case .reference(let reference) = patient else {
+            throw FHIRRefusal(
+                .configuration, "a patient by identifier cannot be searched for; name `Patient/ID`")
+        }
+        var query = "/Observation?subject=\(reference)&_count=500"
+            + "&_elements=id,identifier,meta"
+        if let since { query += "&date=ge\(since)" }
+        var address = base + query
+        var seen: Set<String> = []
+        while true {
+            // A server whose pages lead in a circle would keep this going for ever.
+            guard seen.insert(address).inserted else { throw unclear("pages lead in a circle") }
+            let bundle = try await answer(to: request(.get, at: address))
+            guard bundle["resourceType"]?.text == "Bundle" else {
+                throw unclear("answered a search with no bundle")
+            }
+            for entry in bundle["entry"]?.list ?? [] where entry["resource"] != nil {
+                try take(entry["resource"].flatMap { FHIRFound($0, naming) })
+            }
+            let next = (bundle["link"]?.list ?? []).first { $0["relation"]?.text == "next" }
+            guard let url = next?["url"]?.text else { return }
+            // The login is for this server alone.
+            guard url.hasPrefix(base + "/") || url.hasPrefix(base + "?") else {
+                throw FHIRRefusal(.configuration, "`\(base)` sends to other addresses for pages")
+            }
+            address = url
+        }
     }
 
     // MARK: Requests and answers
 
     private func request(_ method: HTTPMethod, _ path: String) -> HTTPRequest {
+        request(method, at: base + path)
+    }
+
+    private func request(_ method: HTTPMethod, at address: String) -> HTTPRequest {
         var request = HTTPRequest(
-            method, base + path,
+            method, address,
             headers: [HTTPHeader("Accept", .plain("application/fhir+json"))])
         request.allowsPlainHTTP = allowsPlainHTTP
         return request
@@ -202,13 +262,13 @@ struct FHIRServer {
         }
     }
 
+    /// Returns the JSON of an answer with the status 200.
     private func answer(to request: HTTPRequest) async throws -> JSON {
-        try json(of: await response(to: request))
+        try json(of: try await response(to: request))
     }
 
-    /// Returns the JSON of an answer with the status 200.
     private func json(of response: HTTPResponse) throws -> JSON {
-        guard response.status == 200 else { throw self.refusal(of: response) }
+        guard response.status == 200 else { throw refusal(of: response) }
         do throws(JSONFault) {
             return try JSONParser.parse(response.body)
         } catch {
@@ -227,6 +287,7 @@ struct FHIRServer {
         case 404: return FHIRRefusal(.configuration, "\(says): there is no FHIR server")
         case 408, 425, 429, 500...:
             var refusal = FHIRRefusal(.unreachable, says, after: wait(of: response))
+            refusal.isTooFast = [429, 503].contains(response.status)
             refusal.mayHaveArrived = response.status >= 500 && response.status != 503
             return refusal
         case 413:
@@ -247,12 +308,14 @@ struct FHIRServer {
             "\(says): it does not know the patient, or takes no ids that a client chooses")
     }
 
-    private func entryAnswer(_ entry: JSON) -> FHIREntryAnswer {
+    /// - Parameter wait: how long the whole answer asks to wait; no entry can say it.
+    private func entryAnswer(_ entry: JSON, after wait: Duration?) -> FHIREntryAnswer {
         let response = entry["response"]
         let status = response?["status"]?.text.flatMap { Int($0.prefix(3)) } ?? 0
         let says = "`\(base)` answers \(status) to an Observation"
         switch status {
-        case 200, 201: return .stored
+        case 200, 201, 204:
+            return .stored(isNew: status == 201, server: versionDigest(response?["etag"]?.text))
         case 400, 413, 422:
             // Only the code: what else the outcome says may repeat a value.
             let code = response?["outcome"]?["issue"]?.list?.first?["code"]?.text
@@ -264,13 +327,21 @@ struct FHIRServer {
             return .later(refusal)
         case 403:
             return .later(FHIRRefusal(.credential, "\(says): the token may not write it"))
-        case 404, 410:
-            return .later(unknownReference(says))
+        case 404, 410: return .missing(unknownReference(says))
         case 408, 425, 429, 500...599:
-            return .later(FHIRRefusal(.unreachable, says))
+            var refusal = FHIRRefusal(.unreachable, says, after: wait)
+            refusal.isTooFast = [429, 503].contains(status)
+            return .later(refusal)
         default: return .unclear
         }
     }
+}
+
+/// Returns the digest of a server's name of a version: `W/"3"` and `3` are the same one.
+private func versionDigest(_ tag: String?) -> UInt64 {
+    guard let tag else { return 0 }
+    let name = tag.drop { $0 != "\"" }.dropFirst().prefix { $0 != "\"" }
+    return SentResources.Version.digest(name.isEmpty ? tag[...] : name)
 }
 
 extension FHIREntryAnswer {
@@ -290,5 +361,6 @@ enum DisplayWord {
 }
 
 extension JSON {
-    fileprivate var list: [JSON]? { if case .array(let list) = self { list } else { nil } }
+    /// The elements of a list; `nil` for anything else.
+    var list: [JSON]? { if case .array(let list) = self { list } else { nil } }
 }

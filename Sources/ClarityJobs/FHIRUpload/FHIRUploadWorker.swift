@@ -5,9 +5,8 @@ import ClarityScheduler
 
 /// Sends the records of the archive to a FHIR server: what the server has not confirmed yet.
 ///
-/// Each record is a resource under an id of its own (`RecordIDs`), and is put there: a repetition
-/// cannot make a second one (FHIR R4, http.html#upsert). What was sent without an answer is looked up
-/// before it is sent again.
+/// Each resource has an id of its own, and is put under it: a repetition cannot make a second one.
+/// What was sent without an answer is looked up before it is sent again.
 struct FHIRUploadWorker: KindWorker {
     var changesHealthData: Bool { false }
 
@@ -16,274 +15,349 @@ struct FHIRUploadWorker: KindWorker {
             var upload = try FHIRUpload(options, context)
             return try await upload.run()
         } catch let refusal as FHIRRefusal {
-            return refusal.outcome
+            return refusal.outcome()
         }
     }
 }
 
 extension FHIRUploadOptions: WorkedOptions {
     static var worker: any KindWorker { FHIRUploadWorker() }
+}
 
-    /// The types that go only where somebody names them: a million points of routes, what a person
-    /// is, and what a clinic has.
-    private static let unasked: Set<String> = ["ClinicalRecord", "Me", "WorkoutRoutePoint"]
-
-    /// Whether records of a type are sent as Observations.
-    fileprivate func sends(_ type: ArchivedType) -> Bool {
-        if [KeptFile.clinicalResource, KeptFile.clinicalDocument].contains(type.name) {
-            return false
+extension FHIRUploadOptions {
+    /// The patient, which `declare` has checked.
+    var knownPatient: FHIRPatient {
+        get throws(Failure) {
+            guard let patient else {
+                throw Failure(.configuration, "`patient` is \(FHIRPatient.form)")
+            }
+            return patient
         }
-        return !typeNames.isEmpty || !FHIRUploadOptions.unasked.contains(type.name)
     }
 }
 
-/// The upload of one attempt.
+/// The upload of one attempt: reads part by part what the server lacks, fills bundles with it, keeps
+/// some of them on their way, and writes down what became of each entry.
 struct FHIRUpload {
-    /// After how many settled records the ledger of a month is written whole; until then only what
-    /// was sent.
-    private static let portion = 5000
-    /// After how many months the list of those that are done is written.
-    private static let monthPortion = 50
+    /// After how many parts of which everything is answered the list of them is written.
+    private static let partPortion = 50
+    /// The most bytes of a bundle with more than one entry.
+    private static let mostBytes = 2 << 20
 
     private let options: FHIRUploadOptions
     private let context: WorkContext
     private let server: FHIRServer
-    private let patient: FHIRPatient
-    private let ledger: Publications
-    /// The newest generation of each month that the server has as a whole, by the month's name.
+    private let content: FHIRContent
+    private var naming = FHIRNaming.byClient
+    private var book: FHIRUploadBook
+    /// The digest of each part of which the server has answered everything.
     private var done: [String: UInt64]
-    private var counts: WorkCounts
-    private var types: Set<String> = []
-    private var refusals: [String: Int] = [:]
+    private var unwritten = 0
+    /// How many entries the server takes in a bundle, as far as it showed.
+    private var mostEntries: Int
+    /// Bundles that are too large for the server as they were.
+    private var halves: [FHIRBundle] = []
+    /// Why the attempt ends; nothing is sent any more.
+    private var end: FHIRRefusal?
 
     init(_ options: FHIRUploadOptions, _ context: WorkContext) throws {
-        guard let patient = options.patient else {
-            throw Failure(.configuration, "`patient` is \(FHIRPatient.form)")
-        }
-        (self.options, self.context, self.patient) = (options, context, patient)
-        server = FHIRServer(options, try FHIRLogin(options, context), context)
-        ledger = context.store.publications
-        done = try ledger.confirmed(by: context.order.job, at: options.receiver)
-        counts = WorkCounts(context)
-        counts.add(0, to: "observations_sent")
+        (self.options, self.context) = (options, context)
+        server = try FHIRServer(options, context)
+        content = try FHIRContent(
+            of: context.store, try options.knownPatient, options.grain, types: options.typeNames)
+        book = try FHIRUploadBook(options, context)
+        done = try book.ledger.done()
+        mostEntries = options.bundle
     }
 
     /// Sends what there is; fails at the end if the server refused something for what it says, so
     /// that somebody sees it.
     mutating func run() async throws -> Outcome {
-        defer { note() }
-        let generations = try context.store.archive.generations()
-        let wanted = try RecordExport.types(of: context.store, named: options.typeNames)
-            .filter(options.sends)
-        let months = wanted.flatMap(\.typeMonths).filter { month in
-            generations[month].map { done[month.name] != $0 } ?? false
-        }
-        guard !months.isEmpty else { return .success }
+        var isFailure = false
+        defer { book.note(isFailure: isFailure) }
+        let open = try content.parts().filter { done[$0.name] != $0.digest }
+        let doubtful = try book.ledger.openBundles()
+        guard !open.isEmpty || !doubtful.isEmpty else { return .success }
         if !context.isDryRun {
-            try await server.check()
-            try await server.check(patient)
+            naming = try await server.naming()
+            try await server.check(try options.knownPatient)
+            try await lookUp(doubtful, among: open)
         }
-        var unwritten = 0
-        defer { if unwritten > 0 { rememberLate() } }
-        for (index, month) in months.enumerated() {
-            try context.checkTime()
-            context.report(.progress(done: Int64(index), total: Int64(months.count)))
-            if try await send(month), let generation = generations[month] {
-                done[month.name] = generation
-                unwritten += 1
-            }
-            if unwritten >= Self.monthPortion {
-                try remember()
-                unwritten = 0
-            }
-        }
-        if unwritten > 0 { try remember() }
-        unwritten = 0
-        guard !refusals.isEmpty else { return .success }
-        defer { refusals = [:] }
-        return .failure(Failure(.work, refusalText))
-    }
-
-    private func remember() throws(HealthStoreError) {
-        guard !context.isDryRun else { return }
-        try ledger.confirm(done, by: context.order.job, at: options.receiver)
-    }
-
-    /// Remembers the months that were done before an error, which is what the attempt reports.
-    private func rememberLate() {
-        do throws(HealthStoreError) {
-            try remember()
-        } catch {
-            // The next attempt compares these months again, and sends nothing of them.
-            context.note("the months that are done could not be stored: \(error.failure.reason)")
-        }
-    }
-
-    // MARK: A month
-
-    /// Sends what the server has not of a month; returns whether it has all of it then.
-    private mutating func send(_ month: TypeMonth) async throws -> Bool {
-        let found = try context.store.archive.records(of: month)
-        if found.isDamaged { context.note("\(month.damage), and not sent") }
-        var sent = try ledger.sent(of: month, by: context.order.job, to: options.receiver)
-        var writer = ObservationWriter(found.sound, of: month.type, in: context.store, patient)
-        let ids = writer.ids()
-        let open = ids.indices.filter { !sent.isSettled(ids[$0].key) }
-        guard !open.isEmpty else { return !found.isDamaged }
-        types.insert(ArchivedType.shortName(of: month.type))
-        guard !context.isDryRun else {
-            counts.add(open.count, to: "observations_sent")
-            return false
-        }
-        // Recorded first, so that nothing is given out that is not in the log.
-        let name = "records of \(ArchivedType.shortName(of: month.type))"
-        try context.store.audit.record(
-            .exported, [name: Int64(open.count)], detail: "to \(options.url), by fhir-upload")
-        var rest = try await unsent(open.map { ids[$0].id }, among: &sent, month)
-        let places = Dictionary(
-            ids.indices.map { (ids[$0].id, $0) }, uniquingKeysWith: { first, _ in first })
-        var since = 0
-        while !rest.isEmpty {
-            try context.checkTime()
-            var entries: [FHIREntry] = []
-            var size = 0
-            for id in rest.prefix(options.bundle) {
-                guard let place = places[id] else { continue }
-                let resource = writer.observation(found.sound.records[place], under: id)
-                size += resource.count
-                // A bundle of some megabytes; a single one may be larger.
-                guard entries.isEmpty || size <= 1 << 21 else { break }
-                entries.append(FHIREntry(id: id, resource: resource))
-            }
-            rest = rest.dropFirst(entries.count)
-            since += entries.count
-            try await send(entries, of: month, &sent)
-            if since >= Self.portion || rest.isEmpty {
-                try keep(&sent, of: month)
-                since = 0
-            }
-        }
-        return !found.isDamaged
-    }
-
-    /// Looks up what was sent without an answer; returns the ids that the server has not.
-    private mutating func unsent(
-        _ ids: [String], among sent: inout SentRecords, _ month: TypeMonth
-    ) async throws -> ArraySlice<String> {
-        let doubtful = ids.filter { sent.doubtful.contains(ObservationWriter.key(of: $0)) }
-        guard !doubtful.isEmpty else { return ids[...] }
-        let there = try await server.find(doubtful)
-        counts.add(there.count, to: "observations_found")
-        for id in there { sent.confirmed.insert(ObservationWriter.key(of: id)) }
-        try keep(&sent, of: month)
-        return ids.filter { !there.contains($0) }[...]
-    }
-
-    private func keep(_ sent: inout SentRecords, of month: TypeMonth) throws(HealthStoreError) {
-        sent.doubtful = []
-        try ledger.keep(sent, of: month, by: context.order.job, to: options.receiver)
-    }
-
-    /// Sends a bundle and settles each of its records by its own answer.
-    private mutating func send(
-        _ entries: [FHIREntry], of month: TypeMonth, _ sent: inout SentRecords
-    ) async throws {
-        let keys = Set(entries.map { ObservationWriter.key(of: $0.id) })
-        sent.doubtful.formUnion(keys)
-        try ledger.keepDoubt(
-            sent.doubtful, of: month, by: context.order.job, to: options.receiver)
-        let answers: [FHIREntryAnswer]
         do {
-            answers = try await server.put(entries)
+            try await send(open)
         } catch let refusal as FHIRRefusal {
-            if refusal.isTooLarge {
-                guard entries.count > 1 else {
-                    for key in keys { refuse(key, "too-long", &sent) }
-                    return
-                }
-                let half = entries.count / 2
-                try await send(Array(entries[..<half]), of: month, &sent)
-                return try await send(Array(entries[half...]), of: month, &sent)
-            }
-            // What never arrived need not be looked up.
-            if !refusal.mayHaveArrived { sent.doubtful.subtract(keys) }
-            try settleLate(sent, of: month)
-            throw refusal
+            return refusal.outcome(hasWorked: book.hasWorked)
         }
-        var later: FHIRRefusal?
-        for (entry, answer) in zip(entries, answers) {
-            let key = ObservationWriter.key(of: entry.id)
-            // Servers answer all that follows like the first entry that came too fast.
-            guard later == nil else {
-                sent.doubtful.remove(key)
+        isFailure = book.refusal != nil
+        return book.refusal.map { .failure($0) } ?? .success
+    }
+
+    /// Sends parts, and writes down what became of them however it ends.
+    private mutating func send(_ parts: [FHIRContent.Part]) async throws {
+        try await withThrowingTaskGroup(of: FHIRFlight.self) { flights in
+            do {
+                var type = parts.first?.resource
+                for (index, part) in parts.enumerated() where end == nil {
+                    try context.checkTime()
+                    context.report(.progress(done: Int64(index), total: Int64(parts.count)))
+                    // Observations may refer to the devices before them.
+                    if part.resource != type { try await land(&flights, leaving: 0) }
+                    type = part.resource
+                    try await fill(part, at: index, &flights)
+                }
+                try await launch(&flights)
+            } catch {
+                // What is on its way is waited for: it may be answered.
+                try await land(&flights, leaving: 0)
+                try write(isLast: true)
+                throw error
+            }
+            try await land(&flights, leaving: 0)
+            try write(isLast: true)
+        }
+        if let end { throw end }
+    }
+
+    // MARK: From a part to bundles
+
+    private var filling: FHIRBundle?
+
+    private mutating func fill(
+        _ part: FHIRContent.Part, at index: Int, _ flights: inout FHIRFlights
+    ) async throws {
+        var portion = try content.portion(of: part)
+        if let damage = portion.damage { context.note("\(damage), and not sent") }
+        try book.open(part, at: index, records: portion.records)
+        defer { book.close(index, isWhole: portion.damage == nil) }
+        let ids = portion.resources
+        let wanted = ids.indices.filter { !book[index].isSettled(ids[$0].id, ids[$0].version) }
+        var untrue: [FHIRID] = []
+        if portion.damage == nil, !book[index].confirmed.isEmpty {
+            untrue = Set(book[index].confirmed.keys).subtracting(ids.lazy.map(\.id)).sorted()
+        }
+        guard !wanted.isEmpty || !untrue.isEmpty else { return }
+        try book.audit(part, wanted.count + untrue.count)
+        // A server that chooses the ids has to be asked for those of what it has.
+        var known: [FHIRID: FHIRFound] = [:]
+        if case .byServer = naming, !context.isDryRun {
+            let changed = wanted.map { ids[$0].id }.filter { book[index].confirmed[$0] != nil }
+            known = try await server.find(changed + untrue, part.resource, naming)
+        }
+        for place in wanted where end == nil {
+            let (id, version) = ids[place]
+            try await add(
+                portion.resource(at: place), id, .put(content: version), part, index,
+                known[id], &flights)
+        }
+        for id in untrue where end == nil {
+            // What is not there any more needs no word.
+            if case .byServer = naming, known[id] == nil {
+                book.expect(index)
+                book.settle(.withdraw, id, of: index, .missing)
                 continue
             }
-            switch answer {
-            case .stored:
-                sent.confirmed.insert(key)
-                counts.add(1, to: "observations_sent")
-            case .refused(let code): refuse(key, code, &sent)
-            case .unclear: break
-            case .later(let refusal):
-                later = refusal
-                sent.doubtful.remove(key)
+            try await add(
+                content.withdrawal(of: id, from: part), id, .withdraw, part, index, known[id],
+                &flights)
+        }
+    }
+
+    private mutating func add(
+        _ resource: [UInt8], _ id: FHIRID, _ change: FHIRBundle.Change,
+        _ part: FHIRContent.Part, _ index: Int, _ known: FHIRFound?, _ flights: inout FHIRFlights
+    ) async throws {
+        if let filling,
+            filling.entries.count >= mostEntries
+                || filling.count + resource.count > FHIRUpload.mostBytes
+                || filling.type != part.resource
+        {
+            try await launch(&flights)
+        }
+        book.expect(index)
+        if filling == nil { filling = FHIRBundle(of: part.resource, naming) }
+        filling?.put(resource, id, change, part: index, serverID: known?.serverID)
+    }
+
+    // MARK: From bundles to answers
+
+    /// Sends the bundle that is being filled, as soon as there is room for one more.
+    private mutating func launch(_ flights: inout FHIRFlights) async throws {
+        guard let bundle = filling, !bundle.entries.isEmpty else { return }
+        filling = nil
+        try await launch(bundle, &flights)
+    }
+
+    private mutating func launch(
+        _ bundle: FHIRBundle, _ flights: inout FHIRFlights
+    ) async throws {
+        try await land(&flights, leaving: naming.mostInFlight - 1)
+        try context.checkTime()
+        guard end == nil else { return }
+        let number = try book.take(bundle)
+        let server = server
+        flights.addTask {
+            do {
+                return FHIRFlight(number: number, bundle: bundle, .success(try await server.send(bundle)))
+            } catch {
+                return FHIRFlight(number: number, bundle: bundle, .failure(error))
             }
         }
-        if let later {
-            try settleLate(sent, of: month)
-            throw later
-        }
-        // A version conflict, or an entry without an answer.
-        let unclear = entries.map(\.id).filter {
-            !sent.isSettled(ObservationWriter.key(of: $0))
-        }
-        guard !unclear.isEmpty else { return }
-        let there = try await server.find(unclear)
-        for id in there {
-            sent.confirmed.insert(ObservationWriter.key(of: id))
-            counts.add(1, to: "observations_sent")
-        }
-        guard there.count == unclear.count else {
-            sent.doubtful.subtract(unclear.map { ObservationWriter.key(of: $0) })
-            try settleLate(sent, of: month)
-            throw FHIRRefusal(
-                .unreachable,
-                "`\(options.url)` left out \(unclear.count - there.count) of "
-                    + "\(counted(entries.count, "Observations")) of a bundle")
+    }
+
+    /// Waits for answers until no more than so many bundles are on their way.
+    private mutating func land(
+        _ flights: inout FHIRFlights, leaving most: Int
+    ) async throws {
+        while book.inFlight > most, let flight = try await flights.next() {
+            try await settle(flight)
+            while end == nil, let half = halves.popLast() { try await launch(half, &flights) }
+            if book.isPortion { try write() }
         }
     }
 
-    private mutating func refuse(_ key: UInt64, _ code: String, _ sent: inout SentRecords) {
-        sent.refused.insert(key)
-        refusals[code, default: 0] += 1
-        counts.add(1, to: "observations_refused")
+    private mutating func settle(_ flight: FHIRFlight) async throws {
+        book.inFlight -= 1
+        let bundle = flight.bundle
+        switch flight.result {
+        case .success(let answers):
+            var unclear: [FHIRBundle.Entry] = []
+            for (entry, answer) in zip(bundle.entries, answers) {
+                switch (answer, entry.change) {
+                case (.unclear, _): unclear.append(entry)
+                case (.missing, .withdraw), (.missing, .delete):
+                    book.settle(entry.change, entry.id, of: entry.part, .missing)
+                case (.missing(let refusal), .put), (.later(let refusal), _):
+                    end = end ?? refusal
+                case (.refused(let code), _):
+                    book.settle(entry.change, entry.id, of: entry.part, .refused(code))
+                case (.stored(let isNew, let version), _):
+                    // An earlier content is there already, and stays until the next attempt.
+                    let isOther = bundle.naming == .byServer && !isNew && entry.isNewVersion
+                    book.settle(
+                        entry.change, entry.id, of: entry.part,
+                        isOther ? .otherContent(version) : .stored(version))
+                }
+            }
+            book.answered(flight.number)
+            if !unclear.isEmpty { try await lookUp(unclear, of: bundle) }
+        case .failure(let refusal as FHIRRefusal) where refusal.isTooLarge:
+            book.answered(flight.number)
+            guard bundle.entries.count > 1 else {
+                let entry = bundle.entries[0]
+                return book.settle(entry.change, entry.id, of: entry.part, .refused("too-long"))
+            }
+            mostEntries = min(mostEntries, (bundle.entries.count + 1) / 2)
+            halves += bundle.halves
+        case .failure(let refusal as FHIRRefusal):
+            // What never arrived need not be looked up.
+            if !refusal.mayHaveArrived { book.answered(flight.number) }
+            end = end ?? refusal
+        case .failure(let error): throw error
+        }
     }
 
-    /// Stores what is settled before an attempt ends in the middle of a month. What is in doubt stays
-    /// in doubt.
-    private func settleLate(_ sent: SentRecords, of month: TypeMonth) throws(HealthStoreError) {
-        try ledger.keep(sent, of: month, by: context.order.job, to: options.receiver)
-    }
-
-    // MARK: Words
-
-    private var refusalText: String {
-        let codes = refusals.sorted { $0.key < $1.key }.map { "`\($0.key)`: \($0.value)" }
-        let all = refusals.values.reduce(0, +)
-        return "`\(options.url)` refused \(counted(all, "Observations")) for what they say "
-            + "(\(codes.joined(separator: ", "))); they are not sent again"
-    }
-
-    private func note() {
-        // An attempt that ends for another reason says it here: the next one does not meet them.
-        if !refusals.isEmpty { context.note(refusalText) }
-        let sent = counts["observations_sent"]
-        guard sent > 0 else {
-            if context.isDryRun { context.note("would send nothing new to `\(options.url)`") }
+    /// Looks up entries whose answers say nothing, such as those of a version conflict.
+    private mutating func lookUp(
+        _ entries: [FHIRBundle.Entry], of bundle: FHIRBundle
+    ) async throws {
+        let found: [FHIRID: FHIRFound]
+        do {
+            found = try await server.find(
+                entries.map(\.id), bundle.type, bundle.naming, isWhole: true)
+        } catch let refusal as FHIRRefusal {
+            end = end ?? refusal
             return
         }
-        let what =
-            "\(counted(sent, "Observations")) of \(counted(types.count, "types")) to `\(options.url)`"
-        context.note(context.isDryRun ? "would send \(what)" : "sent \(what)")
+        var missing = 0
+        for entry in entries {
+            guard let there = found[entry.id],
+                bundle.says(entry, in: there)
+            else {
+                missing += 1
+                continue
+            }
+            book.settle(entry.change, entry.id, of: entry.part, .stored(there.version))
+        }
+        guard missing > 0 else { return }
+        end = end ?? FHIRRefusal(
+            .unreachable,
+            "`\(options.url)` left out \(missing) of "
+                + "\(counted(bundle.entries.count, "Observations")) of a bundle")
+    }
+
+    // MARK: What was in doubt before
+
+    /// Looks up what an earlier attempt sent without an answer.
+    private mutating func lookUp(
+        _ bundles: [Int: SentBundle], among open: [FHIRContent.Part]
+    ) async throws {
+        var entries: [String: [SentBundle.Entry]] = [:]
+        for bundle in bundles.values {
+            for entry in bundle.entries { entries[bundle.parts[entry.part], default: []].append(entry) }
+        }
+        for (index, part) in open.enumerated() {
+            guard let doubtful = entries[part.name] else { continue }
+            try context.checkTime()
+            let found = try await server.find(
+                doubtful.map(\.id), part.resource, naming, isWhole: doubtful.contains { $0.content != 0 })
+            var portion = try content.portion(of: part)
+            try book.open(part, at: index, records: portion.records)
+            defer { book.close(index, isWhole: false) }
+            let places = Dictionary(
+                portion.resources.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { one, _ in one })
+            for entry in doubtful {
+                guard let there = found[entry.id] else { continue }
+                book.expect(index)
+                if entry.content == SentBundle.withdrawn {
+                    if there.isWithdrawn {
+                        book.settle(.withdraw, entry.id, of: index, .stored(there.version))
+                    }
+                    continue
+                }
+                if entry.content != 0 {
+                    guard let place = places[entry.id],
+                        portion.resources[place].version == entry.content,
+                        there.says(portion.resource(at: place))
+                    else { continue }
+                }
+                book.settle(
+                    .put(content: entry.content), entry.id, of: index, .found(there.version))
+            }
+        }
+        for number in bundles.keys { book.answered(number) }
+        // No part is done by this: what was not found is sent below.
+        _ = try book.write()
+    }
+
+    // MARK: Writing down
+
+    private mutating func write(isLast: Bool = false) throws {
+        for (name, digest) in try book.write() {
+            done[name] = digest
+            unwritten += 1
+        }
+        guard unwritten >= (isLast ? 1 : FHIRUpload.partPortion) else { return }
+        try book.ledger.keep(done: done)
+        unwritten = 0
+    }
+}
+
+typealias FHIRFlights = ThrowingTaskGroup<FHIRFlight, any Error>
+
+/// A bundle that was sent, and what came back.
+struct FHIRFlight: Sendable {
+    let number: Int
+    let bundle: FHIRBundle
+    let result: Result<[FHIREntryAnswer], any Error>
+
+    init(number: Int, bundle: FHIRBundle, _ result: Result<[FHIREntryAnswer], any Error>) {
+        (self.number, self.bundle, self.result) = (number, bundle, result)
+    }
+}
+
+extension FHIRBundle.Entry {
+    /// Whether it is a content that the id alone does not tell.
+    fileprivate var isNewVersion: Bool {
+        if case .put(let content) = change { content != 0 } else { false }
     }
 }

@@ -16,6 +16,9 @@ public struct TypeMonth: Hashable, Comparable, Sendable {
         return (time.year - 1970) * 12 + time.month - 1
     }
 
+    /// Such as `HKQuantityTypeIdentifierHeartRate 2026-01`.
+    public var name: String { "\(type) \(monthName)" }
+
     /// The month in seconds since 1970, in UTC.
     public var seconds: Range<Int64> {
         TypeMonth.start(of: month)..<TypeMonth.start(of: month + 1)

@@ -6,6 +6,16 @@ extension JobKind {
     public static let fhirUpload = JobKind("fhir-upload")
 }
 
+/// How fine the records go to a FHIR server.
+public enum FHIRGrain: String, CaseIterable, Sendable {
+    /// Each record as a resource.
+    case single
+    /// The readings of an hour together.
+    case hourly
+    /// The days and nights, where a day has a value for a type; all other records one by one.
+    case days
+}
+
 /// The options of the kind `fhir-upload`.
 public struct FHIRUploadOptions: KindOptions {
     public static let declaration = JobKindDeclaration(
@@ -41,6 +51,7 @@ public struct FHIRUploadOptions: KindOptions {
     private var patientText = ""
     /// One type on each line; `nil` for all.
     private var types: String?
+    private var grainName: String?
     /// The most Observations in a request.
     public var bundle = 200
 
@@ -88,6 +99,10 @@ public struct FHIRUploadOptions: KindOptions {
             "types", .texts, &types,
             "types to send, such as `HeartRate`; without it all but points of routes and the person's "
                 + "own facts")
+        fields.add(
+            "grain", .choice(FHIRGrain.allCases.map(\.rawValue)), &grainName,
+            "`single` sends each record, `hourly` the readings of an hour together, `days` the days and "
+                + "nights instead of their records; without it `single`")
         fields.add("bundle", .integer(1...500), &bundle, "the most Observations in a request")
         if let loginFault { fields.refuse(loginFault) }
         guard !patientText.isEmpty, patient == nil else { return }
@@ -137,6 +152,8 @@ public struct FHIRUploadOptions: KindOptions {
     }
 
     public var patient: FHIRPatient? { FHIRPatient(patientText) }
+
+    public var grain: FHIRGrain { grainName.flatMap(FHIRGrain.init) ?? .single }
 
     /// What tells the receiver from others of the same job.
     public var receiver: String { "\(url) \(patientText)" }

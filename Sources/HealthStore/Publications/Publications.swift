@@ -28,18 +28,36 @@ public struct Publications: Sendable {
         }
     }
 
-    /// Replaces a part of a job's ledger.
+    /// Replaces parts of a job's ledger and removes others, all or nothing.
     func keep(
-        _ plain: [UInt8], as name: String, of job: JobID
+        _ parts: [(name: String, plain: [UInt8])], removing former: [String] = [], of job: JobID
     ) throws(HealthStoreError) {
-        let encrypted = store.cipher.encrypt(plain, for: .publication(job, name))
-        try store.change { connection in
-            try connection.run(
-                """
-                INSERT INTO publications (job, part, sealed) VALUES (?, ?, ?)
-                ON CONFLICT (job, part) DO UPDATE SET sealed = excluded.sealed
-                """, .text(job.rawValue), .text(name), .blob(encrypted))
+        let rows = parts.map { name, plain in
+            (name: name, sealed: store.cipher.encrypt(plain, for: .publication(job, name)))
         }
+        try store.change { connection in
+            for row in rows {
+                try connection.run(
+                    """
+                    INSERT INTO publications (job, part, sealed) VALUES (?, ?, ?)
+                    ON CONFLICT (job, part) DO UPDATE SET sealed = excluded.sealed
+                    """, .text(job.rawValue), .text(row.name), .blob(row.sealed))
+            }
+            for name in former {
+                try connection.run(
+                    "DELETE FROM publications WHERE job = ? AND part = ?", .text(job.rawValue),
+                    .text(name))
+            }
+        }
+    }
+
+    /// Returns the names of the parts of a job's ledger that begin so.
+    func names(from prefix: String, of job: JobID) throws(HealthStoreError) -> [String] {
+        try store.access { connection in
+            try connection.all(
+                "SELECT part FROM publications WHERE job = ? ORDER BY part", .text(job.rawValue)
+            ) { $0.text(0) }
+        }.filter { $0.hasPrefix(prefix) }
     }
 
     /// Replaces what a job's receiver has confirmed.
@@ -52,7 +70,7 @@ public struct Publications: Sendable {
             plain.append(field: name)
             plain.append(littleEndian: digest)
         }
-        try keep(plain, as: "", of: job)
+        try keep([("", plain)], of: job)
     }
 
     private static func parts(in plain: [UInt8], of receiver: String) -> [String: UInt64]? {

@@ -1,16 +1,7 @@
 public import HealthStore
 public import ClarityScheduler
+import JSON
 import Platform
-
-/// How fine the records go to a FHIR server.
-public enum FHIRGrain: String, CaseIterable, Sendable {
-    /// Each record as a resource.
-    case single
-    /// The readings of an hour together.
-    case hourly
-    /// The days and nights, where a day has a value for a type; all other records one by one.
-    case days
-}
 
 /// What a FHIR server gets of an archive, in parts that are compared and sent apart. Devices come
 /// first, because Observations refer to them.
@@ -27,6 +18,9 @@ public struct FHIRContent {
         /// Another number whenever something in the part may have changed. It is made of how often
         /// that was written, and of no value.
         public let digest: UInt64
+
+        /// Whether its resources are records of the archive.
+        public var isOfRecords: Bool { if case .month = content { true } else { false } }
 
         let content: Content
 
@@ -81,6 +75,17 @@ public struct FHIRContent {
                 }
             }
         }
+    }
+
+    /// Returns what takes the place of a resource of a part that is no longer true: it keeps no
+    /// value, and says what it was about and of whom.
+    public func withdrawal(of id: FHIRID, from part: Part) -> [UInt8] {
+        let resource: JSON = [
+            "resourceType": .string(part.resource), "id": .string(id.text),
+            "status": "entered-in-error", "code": ["text": .string(part.type)],
+            "subject": FHIRPatient?.some(patient).subject,
+        ]
+        return resource.bytes
     }
 
     /// Opens a part.

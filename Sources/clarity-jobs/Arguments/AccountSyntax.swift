@@ -173,7 +173,7 @@ extension OptionSyntax {
 // The commands for a FHIR server.
 extension CommandSyntax {
     static let fhir = CommandSyntax(
-        name: "fhir", summary: "Prepare the login at a FHIR server.",
+        name: "fhir", summary: "Work with the FHIR server of a job.",
         commands: [
             CommandSyntax(
                 name: "keygen",
@@ -189,8 +189,42 @@ extension CommandSyntax {
                         summary: "P-384 or RSA; default es384"),
                     OptionSyntax("out", value: "FILE", summary: "a new file for the private key"),
                 ],
-                examples: ["clarity-jobs fhir keygen --out clinic.pem > clinic-jwks.json"])
+                examples: ["clarity-jobs fhir keygen --out clinic.pem > clinic-jwks.json"]),
+            CommandSyntax(
+                name: "verify",
+                summary: "Compare what the server has with what was sent.",
+                details: [
+                    "Asks the server for the Observations of the patient, and compares their ids and versions with",
+                    "those that it confirmed, by type and month. Exits with 1 if something is missing, or was",
+                    "changed there. Changes nothing without --settle.",
+                ],
+                operands: "JOB",
+                options: [
+                    fhirSince,
+                    OptionSyntax(
+                        "settle",
+                        summary: "take what was found for what was sent: the next run sends the rest"),
+                ],
+                examples: ["clarity-jobs fhir verify clinic --since 2026-01"]),
+            CommandSyntax(
+                name: "erase",
+                summary: "Delete at the server what a job sent.",
+                details: [
+                    "Shows how many resources of which types these are, and asks. What was deleted is not sent",
+                    "again. The audit log keeps what was deleted. A server may keep former versions.",
+                ],
+                operands: "JOB",
+                options: [
+                    OptionSyntax(
+                        "types", value: "LIST", summary: "only these, such as HeartRate,StepCount"),
+                    fhirSince,
+                    OptionSyntax("yes", summary: "delete without asking"),
+                ],
+                examples: ["clarity-jobs fhir erase clinic --types HeartRate --since 2026-01"]),
         ])
+
+    private static let fhirSince = OptionSyntax(
+        "since", value: "MONTH", summary: "only this month and later ones, such as 2026-01")
 }
 
 // The commands for the master key and the audit log.

@@ -1,0 +1,259 @@
+import HealthStore
+import HealthModel
+import Reports
+import ClarityScheduler
+
+/// What an attempt knows of what a server has: the ledger, and what is not written there yet.
+struct FHIRUploadBook {
+    /// After how many answers the ledger is written: after a kill so many are looked up.
+    private static let portion = 5000
+
+    /// What became of a change.
+    enum Answer {
+        /// The server did it; carries the digest of the version.
+        case stored(UInt64)
+        /// The server had it from before.
+        case found(UInt64)
+        /// The server has an earlier content.
+        case otherContent(UInt64)
+        /// The server does not have the resource.
+        case missing
+        /// The server will never do it; carries the code of its reason.
+        case refused(String)
+    }
+
+    /// A part under way.
+    private struct Page {
+        let name: String
+        let type: String
+        let resource: String
+        /// The digest of the part; `nil` if it is only looked at.
+        let digest: UInt64?
+        let records: Int64
+        var sent: SentResources
+        /// What the sums have of it.
+        var counted: SentSums
+        /// How many of its entries are not settled.
+        var expected = 0
+        var isClosed = false
+        var isWhole = true
+        var hasChanged = false
+
+        var isDone: Bool { isClosed && isWhole && expected == 0 }
+    }
+
+    let ledger: SentLedger
+    /// How many bundles are on their way.
+    var inFlight = 0
+
+    private let url: String
+    private let context: WorkContext
+    private var pages: [Int: Page] = [:]
+    private var sums: [String: SentSums]
+    private var nextNumber = 0
+    private var answeredBundles: [Int] = []
+    private var unwritten = 0
+    private var counts: WorkCounts
+    private var types: Set<String> = []
+    private var refusals: [String: Int] = [:]
+
+    init(_ options: FHIRUploadOptions, _ context: WorkContext) throws {
+        (url, self.context) = (options.url, context)
+        ledger = SentLedger(context.store, of: context.order.job, at: options.receiver)
+        sums = try ledger.sums()
+        nextNumber = (try ledger.openBundles().keys.max() ?? 0) + 1
+        counts = WorkCounts(context)
+        counts.add(0, to: "observations_sent")
+    }
+
+    subscript(index: Int) -> SentResources { pages[index]?.sent ?? SentResources() }
+
+    /// Whether the ledger should be written before more is sent.
+    var isPortion: Bool { unwritten >= FHIRUploadBook.portion }
+
+    /// Whether the attempt settled anything.
+    var hasWorked: Bool { counts["observations_sent"] + counts["observations_found"] > 0 }
+
+    // MARK: Parts
+
+    mutating func open(
+        _ part: FHIRContent.Part, at index: Int, records: Int
+    ) throws(HealthStoreError) {
+        let sent = try ledger.sent(of: part.name)
+        pages[index] = Page(
+            name: part.name, type: part.type, resource: part.resource, digest: part.digest,
+            records: Int64(records), sent: sent, counted: SentSums(sent))
+    }
+
+    /// Opens a part of which nothing is sent any more.
+    mutating func open(
+        name: String, type: String, resource: String, at index: Int
+    ) throws(HealthStoreError) {
+        let sent = try ledger.sent(of: name)
+        pages[index] = Page(
+            name: name, type: type, resource: resource, digest: nil, records: sent.records,
+            sent: sent, counted: SentSums(sent))
+    }
+
+    /// No further entry of a part follows.
+    ///
+    /// - Parameter isWhole: whether the part is done once these are settled.
+    mutating func close(_ index: Int, isWhole: Bool) {
+        pages[index]?.isClosed = true
+        if !isWhole { pages[index]?.isWhole = false }
+    }
+
+    /// Records what is given out, before it is.
+    func audit(_ part: FHIRContent.Part, _ count: Int) throws(HealthStoreError) {
+        guard !context.isDryRun else { return }
+        let name = part.isOfRecords ? "records of \(part.type)" : part.type
+        try context.store.audit.record(
+            .exported, [name: Int64(count)], detail: "to \(url), by \(context.order.kind)")
+    }
+
+    // MARK: Entries
+
+    /// An entry of a part follows.
+    mutating func expect(_ index: Int) { pages[index]?.expected += 1 }
+
+    /// Writes down what is about to be sent; returns the number of the bundle.
+    mutating func take(_ bundle: FHIRBundle) throws(HealthStoreError) -> Int {
+        defer {
+            nextNumber += 1
+            inFlight += 1
+        }
+        var sent = SentBundle()
+        var places: [Int: Int] = [:]
+        for entry in bundle.entries {
+            guard let page = pages[entry.part] else { continue }
+            let place = places[entry.part] ?? sent.parts.count
+            if place == sent.parts.count {
+                sent.parts.append(page.name)
+                places[entry.part] = place
+            }
+            sent.entries.append(
+                SentBundle.Entry(part: place, id: entry.id, content: entry.change.content))
+        }
+        if !context.isDryRun { try ledger.keep(sent, as: nextNumber) }
+        return nextNumber
+    }
+
+    /// Nothing of a bundle is in doubt any more.
+    mutating func answered(_ number: Int) { answeredBundles.append(number) }
+
+    mutating func settle(
+        _ change: FHIRBundle.Change, _ id: FHIRID, of index: Int, _ answer: Answer
+    ) {
+        guard var page = pages.removeValue(forKey: index) else { return }
+        defer { pages[index] = page }
+        page.expected -= 1
+        page.hasChanged = true
+        unwritten += 1
+        let kind = page.resource == "Device" ? "devices" : "observations"
+        func confirm(_ content: UInt64, _ server: UInt64, _ what: String) {
+            page.sent.confirm(id, SentResources.Version(content: content, server: server))
+            counts.add(1, to: "\(kind)_\(what)")
+        }
+        switch (change, answer) {
+        case (.put(let content), .stored(let server)):
+            confirm(content, server, "sent")
+            if kind == "observations" { types.insert(page.type) }
+        case (.put(let content), .found(let server)): confirm(content, server, "found")
+        case (.put, .otherContent(let server)):
+            confirm(SentBundle.unknown, server, "found")
+            page.isWhole = false
+        case (.put(let content), .refused(let code)):
+            page.sent.refused[id] = content
+            refuse(code, kind)
+        case (.withdraw, .refused(let code)):
+            page.sent.withdraw(id)
+            refuse(code, kind)
+        case (.withdraw, _):
+            page.sent.withdraw(id)
+            counts.add(1, to: "\(kind)_withdrawn")
+        case (.delete, .stored), (.delete, .missing):
+            page.sent.erase(id)
+            counts.add(1, to: "\(kind)_erased")
+        case (.delete, .refused(let code)): refuse(code, kind)
+        case (.delete, _), (.put, .missing): page.isWhole = false
+        }
+    }
+
+    private mutating func refuse(_ code: String, _ kind: String) {
+        refusals[code, default: 0] += 1
+        counts.add(1, to: "\(kind)_refused")
+    }
+
+    // MARK: Writing down
+
+    /// Writes what became of the parts so far; returns those that are done.
+    mutating func write() throws(HealthStoreError) -> [(name: String, digest: UInt64)] {
+        var rows: [(name: String, sent: SentResources)] = []
+        var done: [(name: String, digest: UInt64)] = []
+        for (index, var page) in pages {
+            if page.isDone, let digest = page.digest {
+                page.hasChanged = page.hasChanged || page.sent.records != page.records
+                page.sent.records = page.records
+                done.append((page.name, digest))
+            }
+            if page.hasChanged {
+                let now = SentSums(page.sent)
+                sums[page.type, default: SentSums()] += now
+                sums[page.type, default: SentSums()] -= page.counted
+                rows.append((page.name, page.sent))
+                (page.counted, page.hasChanged) = (now, false)
+            }
+            pages[index] = page.isClosed && page.expected <= 0 ? nil : page
+        }
+        if !rows.isEmpty || !answeredBundles.isEmpty {
+            try ledger.settle(rows, sums, answered: answeredBundles)
+        }
+        (answeredBundles, unwritten) = ([], 0)
+        return done
+    }
+
+    // MARK: Words
+
+    /// Why an attempt that sent everything failed; `nil` if nothing was refused.
+    var refusal: Failure? { refusals.isEmpty ? nil : Failure(.work, refusalText) }
+
+    private var refusalText: String {
+        let codes = refusals.sorted { $0.key < $1.key }.map { "`\($0.key)`: \($0.value)" }
+        let all = refusals.values.reduce(0, +)
+        return "`\(url)` refused \(counted(all, "resources")) for what they say "
+            + "(\(codes.joined(separator: ", "))); they are not sent again"
+    }
+
+    /// Says what was done.
+    ///
+    /// - Parameter isFailure: whether the attempt's own outcome says what was refused.
+    func note(isFailure: Bool) {
+        // An attempt that ends for another reason says it here: the next one does not meet them.
+        if !refusals.isEmpty, !isFailure { context.note(refusalText) }
+        let sent = counts["observations_sent"]
+        guard sent > 0 else {
+            if context.isDryRun { context.note("would send nothing new to `\(url)`") }
+            return
+        }
+        let what = "\(counted(sent, "Observations")) of \(counted(types.count, "types")) to `\(url)`"
+        context.note(context.isDryRun ? "would send \(what)" : "sent \(what)")
+    }
+}
+
+extension SentBundle {
+    /// The contents of entries that are no resource.
+    static let withdrawn = UInt64.max
+    static let deleted = UInt64.max - 1
+    /// The content of a resource that the server has from somebody else.
+    static let unknown = UInt64.max - 2
+}
+
+extension FHIRBundle.Change {
+    fileprivate var content: UInt64 {
+        switch self {
+        case .put(let content): content
+        case .withdraw: SentBundle.withdrawn
+        case .delete: SentBundle.deleted
+        }
+    }
+}
