@@ -98,8 +98,12 @@ struct JobDeclaration: Sendable {
                     options[OptionDeclaration.plainHTTP]?.text == "true"
                     ? OptionsDeclaration.schema(kind.options, allowsPlainHTTP: true)
                     : decoding.optionsSchema(of: kind)
+                let faults = decoding.faults.count
                 let taken = schema.decode(options, in: path, &decoding)
                 declaration.options = taken?.values ?? [:]
+                if decoding.faults.count == faults, let fault = kind.fault(declaration.options) {
+                    decoding.report(options.position, "\(path.text): \(fault)")
+                }
             }
             return Listed(path: path, position: node.position, declaration: declaration)
         }

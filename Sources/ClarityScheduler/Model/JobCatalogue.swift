@@ -54,6 +54,9 @@ public struct OptionDeclaration: Hashable, Sendable {
     public static let sourceZone = "time_zone"
     /// The key of an entry whose addresses may be http on another machine, if it is true.
     public static let plainHTTP = "allow_http"
+    /// The keys that say which certificates of a job's own receiver are trusted.
+    public static let authorities = "ca_bundle"
+    public static let pins = "pins"
 
     public var key: String
     public var type: ValueType
@@ -99,6 +102,8 @@ public struct JobKindDeclaration: Sendable {
     public var addressKey: String?
     /// Whether one job of the kind does all the work, so that a second job is a mistake.
     public var isSingle: Bool
+    /// Returns why options that each fit do not fit together; `nil` if they do.
+    public var fault: @Sendable (_ values: [String: String]) -> String? = { _ in nil }
 
     /// Declares a kind.
     ///

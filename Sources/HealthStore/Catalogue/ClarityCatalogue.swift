@@ -8,6 +8,22 @@ public protocol KindOptions: DeclaredOptions {
     static var declaration: JobKindDeclaration { get }
 }
 
+extension KindOptions {
+    /// The declaration, by which the reader of job files refuses what a worker would refuse.
+    fileprivate static var checkedDeclaration: JobKindDeclaration {
+        var declaration = declaration
+        declaration.fault = { values in
+            do throws(Failure) {
+                _ = try Self(values)
+                return nil
+            } catch {
+                return error.reason
+            }
+        }
+        return declaration
+    }
+}
+
 /// All kinds of jobs, in the order of the documentation. This is the only list of them.
 public let clarityKinds: [any KindOptions.Type] = [
     ImportingOptions.self, RefreshOptions.self, BulkUploadOptions.self,
@@ -21,7 +37,7 @@ public let clarityKinds: [any KindOptions.Type] = [
 /// It contains only data: the job file reader checks against it, and the workers read the parsed
 /// options.
 public let clarityCatalogue = JobCatalogue(
-    kinds: clarityKinds.map { $0.declaration },
+    kinds: clarityKinds.map { $0.checkedDeclaration },
     sections: [.backend, .key, .sources, .fresh, .notify, .assistant],
     events: [.uploadCompleted, .analysisCompleted, .insightGenerated])
 

@@ -98,6 +98,52 @@ struct ValidateProgramTests {
         #expect(try playground.folder.contents().keys.sorted() == ["jobs.yaml"])
     }
 
+    @Test(arguments: [
+        (
+            "insight-generate", "language: german!",
+            "option `language` is no language tag such as `en` or `pt-BR`"
+        ),
+        ("export-data", "folder: /out, patient: Patient/4", "`patient` is for `format: fhir`"),
+        (
+            "fhir-upload", "url: \"https://fhir.example/r4\", patient: Anna",
+            "`patient` is `Patient/ID`, or the system and the value of an identifier with `|` "
+                + "between them, got `Anna`"
+        ),
+        (
+            "publish", "to: influx, url: \"https://home.example:8086\"",
+            "`to: influx` wants one of the options `bucket` and `database`"
+        ),
+        (
+            "publish", "to: mqtt, url: \"mqtts://home.example\", secret: TOKEN",
+            "option `secret` is the password of a user; add `username`"
+        ),
+        (
+            "publish",
+            "to: mqtt, url: \"mqtts://home.example\", username: a, org: home",
+            "option `org` is for `to: influx`"
+        ),
+    ])
+    func `options that do not fit together are refused before the job runs`(
+        kind: String, options: String, fault: String
+    ) async throws {
+        let playground = try await Playground(sandboxOptions: nil) { _, _ in
+            """
+            version: 1
+            backend: { url: "https://clarity.example/api/v1" }
+            jobs:
+              - id: odd
+                kind: \(kind)
+                options: { \(options) }
+
+            """
+        }
+
+        let result = try await playground.run("validate")
+
+        let place = "\(playground.folder.path)/jobs.yaml:6:14"
+        #expect(result.isRefusal(65, "\(place): `options` of job `odd`: \(fault)"))
+    }
+
     @Test(
         .enabled(
             if: access("/etc/clarity-jobs/jobs.yaml", F_OK) != 0, "this machine has a job file"))
