@@ -104,24 +104,16 @@ extension AttemptOrder {
     public func trust() throws -> CurlTransport.Trust {
         // The targets of notices are many servers, each with a certificate that the system trusts.
         if kind == .notify { return CurlTransport.Trust() }
-        // The receivers of these kinds are other servers, with trust settings of their own.
-        switch kind {
-        case .publish: return try Self.trust(PublishOptions(options).authorities, pins: nil)
-        case .fhirUpload:
-            let receiver = try FHIRUploadOptions(options)
-            return try Self.trust(receiver.authorities, pins: receiver.pins)
-        case .auditUpload:
-            let receiver = try AuditUploadOptions(options)
-            return try Self.trust(receiver.authorities, pins: receiver.pins)
-        default: return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
+        let declared = clarityCatalogue.kinds.first { $0.kind == kind }
+        guard let address = declared?.addressKey, address != backendAddress else {
+            return try SectionValues(options).backend?.trust() ?? CurlTransport.Trust()
         }
-    }
-
-    private static func trust(
-        _ authorities: String?, pins: String?
-    ) throws(TransportError) -> CurlTransport.Trust {
+        // The receiver of such a kind is another server, with trust settings of its own.
+        let given = options.filter { !$0.value.isEmpty }
         do throws(TransportError) {
-            return try CurlTransport.Trust(authorities: authorities, pinLines: pins)
+            return try CurlTransport.Trust(
+                authorities: given[OptionDeclaration.authorities],
+                pinLines: given[OptionDeclaration.pins])
         } catch {
             guard case .refused(let why) = error else { throw error }
             throw .refused(why.replacing("`backend.pins`", with: "`pins`"))

@@ -57,7 +57,7 @@ public struct PublishOptions: KindOptions {
             "whether `url` may be http on another machine, or a password go over mqtt to a public "
                 + "address, where anybody on the way reads along")
         fields.add(
-            "ca_bundle", .path, &authorities,
+            OptionDeclaration.authorities, .path, &authorities,
             "file with the certificate authorities to trust instead of the system's")
         fields.add("username", .line, &username, "name of the user at the receiver")
         fields.add(

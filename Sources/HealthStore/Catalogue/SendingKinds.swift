@@ -214,10 +214,10 @@ public struct AuditUploadOptions: KindOptions {
             required: "url", .url, &url, "address to which the entries are posted, as NDJSON")
         fields.add("page_size", .integer(1...1000), &pageSize, "entries in one request")
         fields.add(
-            "ca_bundle", .path, &authorities,
+            OptionDeclaration.authorities, .path, &authorities,
             "file with the certificate authorities to trust instead of the system's")
         fields.add(
-            "pins", .texts, &pins,
+            OptionDeclaration.pins, .texts, &pins,
             "digests `sha256//...` of at least two public keys; the server must present "
                 + "one of them")
     }
