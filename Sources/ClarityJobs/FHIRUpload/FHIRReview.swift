@@ -27,7 +27,7 @@ public struct FHIRReview {
         }
         options = try FHIRUploadOptions(order.options)
         context = try WorkContext(
-            order, store, try CurlTransport(version: version, trust: order.trust),
+            order, store, try CurlTransport(version: version, trust: order.trust()),
             environment: environment, clock: clock, report: { _ in }, isEnding: { false })
         server = try FHIRServer(options, context)
         ledger = SentLedger(store, of: order.job, at: options.receiver)

@@ -221,7 +221,8 @@ struct ServeCommand {
         return (file, path)
     }
 
-    private func make(_ folder: String) throws(CommandFailure) {
+    /// Makes the folder, unless it is there.
+    func make(_ folder: String) throws(CommandFailure) {
         do throws(StateDirectoryError) {
             _ = try StateDirectory(path: folder)
         } catch {
@@ -237,6 +238,88 @@ struct ServeCommand {
         } catch {
             throw CommandFailure(error.isDisk ? .disk : .configuration, error.description)
         }
+    }
+}
+
+/// `receive`: takes pushes in a program of its own.
+struct ReceiveCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    func run() throws(CommandFailure) -> Never {
+        let arguments = composition.arguments
+        let file = try composition.jobFile()
+        let source = try source(file)
+        let state = try composition.dataPath(file)
+        // All that it needs of the state directory; the unit hides the rest, and whose it is.
+        try composition.requireOwn(BearerTokens.ofPushes(stateDirectory: state).folder, file)
+        var words = [
+            "receive", source.path, source.beneath, state,
+            arguments["listen"] ?? "127.0.0.1:9188",
+        ]
+        switch (arguments["certificate"], arguments["private-key"]) {
+        case (nil, nil): break
+        case (let certificate?, let key?): words += [certificate, key].map(composition.absolute)
+        default:
+            throw CommandFailure(
+                .usage, "`receive` wants both --certificate and --private-key, or none")
+        }
+        // The receiver needs no key.
+        let environment = composition.commandEnvironment(file)
+        for name in composition.environment.keys where environment[name] == nil { unsetenv(name) }
+        try composition.exec("clarity-jobs-web", words, for: nil)
+    }
+
+    /// Returns the folder of the source whose files are deleted after reading, and the folder below
+    /// which no link to it is followed; empty without accounts.
+    private func source(
+        _ file: JobFile
+    ) throws(CommandFailure) -> (path: String, beneath: String) {
+        let folders = try readingSections { () throws(Failure) in try file.sections.sources }
+            .filter { $0.isDeletedWhenRead == true }
+        guard folders.count == 1, let folder = folders.first else {
+            throw CommandFailure(
+                .configuration,
+                "the job file has \(folders.isEmpty ? "no source" : "\(folders.count) sources") "
+                    + "with `delete_after_reading: true`; `receive` wants one",
+                "help: sources: [{ kind: health-auto-export, path: FOLDER, "
+                    + "delete_after_reading: true }]")
+        }
+        return (folder.path, folder.root ?? "")
+    }
+}
+
+/// `mcp`: answers the questions of an assistant on standard input and output, in a program of its own.
+struct AssistantCommand {
+    private let composition: Composition
+
+    init(_ composition: Composition) { self.composition = composition }
+
+    /// - Throws: `CommandFailure` (configuration) unless the job file allows an assistant something.
+    func run() throws(CommandFailure) -> Never {
+        guard composition.arguments.operands.isEmpty else {
+            throw CommandFailure(.usage, "`mcp` takes no operand")
+        }
+        let file = try composition.jobFile()
+        guard file.accounts == nil || file.account != nil else {
+            throw CommandFailure(
+                .usage, "`mcp` is of one account", "help: clarity-jobs --account ID mcp")
+        }
+        let allowed = try readingSections { () throws(Failure) in
+            try file.sections.assistant.allowed
+        }
+        guard !allowed.isEmpty else {
+            throw CommandFailure(
+                .configuration, "the job file allows an assistant nothing",
+                "help: name what it may read, such as `mcp: { sleep: true, activity: true }`")
+        }
+        let words = [
+            "mcp", try composition.ownProgram(), composition.foundJobFilePath,
+            composition.statePath(file), allowed.joined(separator: ","),
+        ]
+        try composition.exec(
+            "clarity-jobs-web", words + [file.account?.id.rawValue].compactMap(\.self), for: file)
     }
 }
 
