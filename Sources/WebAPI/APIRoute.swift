@@ -193,6 +193,7 @@ extension APIRoute {
                     "id", .number(1...Int64.max), .operand, isRequired: true,
                     "number of the sample")
             ]),
+        APIRoute("fhir", "What each FHIR server has of the archive", "fhir list"),
         APIRoute("sources", "The sources of the job file and the state of each", "sources"),
         APIRoute(
             "doctor", "This machine's conditions and where each value comes from", "doctor",

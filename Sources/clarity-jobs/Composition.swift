@@ -139,7 +139,7 @@ struct Composition {
     private static let workingByFormerFile: Set<[String]> = [
         ["status"], ["list"], ["next"], ["tonight"], ["explain"], ["history"],
         ["history", "missed"], ["history", "show"], ["history", "waits"], ["logs"], ["outbox"],
-        ["audit"], ["audit", "log"], ["notices"],
+        ["audit"], ["audit", "log"], ["fhir", "list"], ["notices"],
         ["notices", "list"], ["sources"], ["summary"], ["metrics"],
         ["records"], ["nights"], ["workouts"], ["activity"], ["diary"], ["ecgs"],
         ["trends"], ["year"], ["report"], ["insights"], ["analyses"], ["profile"], ["archive"],

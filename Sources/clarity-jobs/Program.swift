@@ -186,6 +186,7 @@ enum Program {
         case ["schema", "results"]: ReferenceCommands(composition).resultSchema()
         case ["schema", "api"]: ReferenceCommands(composition).apiDescription()
         case ["fhir", "keygen"]: try FHIRCommand(composition).keygen()
+        case ["fhir", "list"]: try FHIRCommand(composition).list()
         case ["fhir", "verify"]: try FHIRCommand(composition).verify()
         case ["fhir", "erase"]: try FHIRCommand(composition).erase()
         case ["sandbox"]:

@@ -14,7 +14,7 @@ struct KnownRecords: Sendable {
         var value: Int { 60 + minute % 40 }
         var unit: String { type == "StepCount" ? "count" : "count/min" }
 
-        fileprivate var time: (day: String, clock: String) {
+        var time: (day: String, clock: String) {
             let text = Instant(secondsSince1970: Self.firstSecond + Int64(minute) * 60).description
             return (String(text.prefix(10)), String(text.dropFirst(11).prefix(8)))
         }

@@ -6,11 +6,13 @@ import {flow} from "./flow.js";
 import {count, moment, number, words} from "./format.js";
 
 async function load({signal}) {
-    const outbox = await get("outbox", {}, signal);
+    const [outbox, servers] = await Promise.all([
+        get("outbox", {}, signal), get("fhir", {}, signal)
+    ]);
     const examples = await Promise.all(outbox.for_a_person.map(
         (group) => get(
             "outbox/list", {state: stateWord(group.state), kind: group.type, limit: 20}, signal)));
-    return {outbox, examples};
+    return {outbox, examples, servers};
 }
 
 /** The state as an option takes it: `set-aside`. */
@@ -32,11 +34,12 @@ const sampleStates = [
 ];
 const alarming = new Set(["rejected", "set_aside", "unconfirmed", "refused"]);
 
-function draw({outbox, examples}, place) {
+function draw({outbox, examples, servers}, place) {
     const {records, days_and_nights: days, outbox: samples} = outbox;
     if (records.read === 0 && samples.samples === 0) {
         return [
             h("h1", null, "Data"),
+            destinations(servers),
             empty("No record was read yet.", "The next run of an upload reads the sources.")
         ];
     }
@@ -62,8 +65,23 @@ function draw({outbox, examples}, place) {
                 : h("ul", {class: "needs"},
                       outbox.for_a_person.map(
                           (group, index) => need(group, examples[index], place)))),
+        destinations(servers),
         reasons(outbox),
     ];
+}
+
+/** What each FHIR server has of the archive; nothing without such a job. */
+function destinations(servers) {
+    if (servers.length === 0) return null;
+    const heads = [
+        "Job", "#In the archive", "#Sent", "#Refused", "#Waiting", "#Not for it", "#Resources there"
+    ];
+    return h("section", {class: "panel", "aria-labelledby": "fhir"},
+        h("h2", {id: "fhir"}, "FHIR servers"),
+        table("FHIR servers", heads, servers.map((one) => [
+            h("span", {title: one.url}, one.job), number(one.records), number(one.sent),
+            number(one.refused), number(one.waiting), number(one.others), number(one.resources),
+        ])));
 }
 
 /**

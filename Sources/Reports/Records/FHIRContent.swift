@@ -63,6 +63,15 @@ public struct FHIRContent {
         }
     }
 
+    /// Returns how many records the archive has, and how many of them are of types that are not sent.
+    public func records() throws(HealthStoreError) -> (all: Int64, others: Int64) {
+        let sent = Set(types.map(\.name))
+        return try store.archive.stocks(in: zone).stocks.reduce(into: (0, 0)) { counts, stock in
+            counts.all += stock.records
+            if !sent.contains(stock.type.name) { counts.others += stock.records }
+        }
+    }
+
     /// Returns the parts in the order in which they are sent. No record is opened for it.
     public func parts() throws(HealthStoreError) -> [Part] {
         let generations = try store.archive.generations()

@@ -18,14 +18,14 @@ public struct FHIRMonthComparison: Reported, Hashable, Sendable {
 
     public static let report = Report<FHIRMonthComparison>(
         [
-            Column("type", "type of the records, or `days` or `devices`") { $0.type }.shown(),
-            Column("month", "the month, in UTC") { $0.month }.shown(),
-            Column("sent", "resources that the server confirmed") { $0.sent }.shown(),
-            Column("found", "how many of them it has") { $0.found }.shown(),
-            Column("missing", "how many of them it does not have") { $0.missing }.shown(),
+            Column("type", "type of the records, or `days` or `devices`") { $0.type },
+            Column("month", "the month, in UTC") { $0.month },
+            Column("sent", "resources that the server confirmed") { $0.sent },
+            Column("found", "how many of them it has") { $0.found },
+            Column("missing", "how many of them it does not have") { $0.missing },
             Column("changed", "how many of those found have another version than then") {
                 $0.changed
-            }.shown(),
+            },
         ], name: "fhir_month")
 
     public var isWhole: Bool { missing == 0 && changed == 0 }
@@ -125,5 +125,55 @@ public struct FHIRErasureResult: Reported, Sendable {
     public var lines: [String] {
         ["`\(url)` deleted \(counted(erased, "resources"))"]
             + (left > 0 ? ["\(left) are still there; the same command goes on"] : [])
+    }
+}
+
+/// What the FHIR server of a job has of the archive: records = sent + refused + waiting + others.
+public struct FHIRSums: Reported, Sendable {
+    public let job: String
+    public let url: String
+    /// The records of the archive, and those of types that this job does not send.
+    public var records: Int64 = 0
+    public var others: Int64 = 0
+    /// The records of which the server has answered everything, refused ones included.
+    public var answered: Int64 = 0
+    /// The records that it refused; where several records are one resource, none.
+    public var refused: Int64 = 0
+    public var there = SentSums()
+
+    public init(job: String, url: String) { (self.job, self.url) = (job, url) }
+
+    public var waiting: Int64 { max(0, records - others - answered) }
+
+    public static let report = Report<FHIRSums>([
+        Column("job", "id of the job") { $0.job }.shown("JOB"),
+        Column("url", "the server") { $0.url },
+        Column("records", "number of records in the archive") { $0.records }
+            .shown("RECORDS", isNumber: true),
+        Column("sent", "number of records that the server has") { $0.answered - $0.refused }
+            .shown("SENT", isNumber: true),
+        Column("refused", "number of records that it refused for what they say") { $0.refused }
+            .shown("REFUSED", isNumber: true),
+        Column("waiting", "number of records that wait to be sent") { $0.waiting }
+            .shown("WAITING", isNumber: true),
+        Column("others", "number of records of types that the job does not send") { $0.others }
+            .shown("NOT FOR IT", isNumber: true),
+        Column("resources", "number of resources that the server confirmed") {
+            $0.there.confirmed
+        }.shown("RESOURCES", isNumber: true),
+        Column("refused_resources", "number of resources that it refused") { $0.there.refused },
+        Column("withdrawn", "number of resources that were marked as entered in error") {
+            $0.there.withdrawn
+        },
+        Column("erased", "number of resources that a person erased there") { $0.there.erased },
+    ])
+
+    /// The sums in one line, for `status`.
+    public var line: String {
+        var words = "\(job): `\(url)` has \(counted(answered - refused, "records")) "
+            + "in \(counted(there.confirmed, "resources"))"
+        if waiting > 0 { words += ", \(waiting) wait" }
+        if there.refused > 0 { words += ", \(there.refused) were refused" }
+        return words
     }
 }

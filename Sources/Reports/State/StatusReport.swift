@@ -13,6 +13,8 @@ public struct StatusReport: Sendable {
     /// Since when the backend has refused to renew the session.
     private let refusedSince: Instant?
     public let jobs: [BringingJob]
+    /// What FHIR servers have of the archive.
+    private let destinations: [FHIRSums]
     private let installation: Installation
     private let now: Instant
     /// Whether the report is about one job, and not about the data and the installation.
@@ -32,8 +34,9 @@ public struct StatusReport: Sendable {
     ///   - store: `nil` if there is none yet; it is only read.
     public init(
         goals named: [FreshnessGoal], jobs: [BringingJob], store: HealthStore?,
-        installation: Installation, now: Instant
+        destinations: [FHIRSums] = [], installation: Installation, now: Instant
     ) throws(HealthStoreError) {
+        self.destinations = destinations
         let hasBackend = installation.hasBackend
         let session = hasBackend ? try store?.sessions.load() : nil
         let refusedSince = hasBackend ? try store?.sessions.refusedSince(at: now) : nil
@@ -65,6 +68,7 @@ extension StatusReport {
         backlog = OutboxCounts()
         (session, refusedSince) = (nil, nil)
         jobs = [job].compactMap(\.self)
+        destinations = []
         installation = Installation(
             stateDirectory: "", jobFile: "", timeZone: "", loops: [], lastLook: nil,
             hasBackend: false, jobFileFault: nil)
@@ -93,8 +97,9 @@ extension StatusReport {
             let leader = installation.isLeaderless ? [Installation.leaderless] : []
             return (failed + retried + goals + others + leader).map(\.forReport)
         }
-        return (failed + retried + goals + outboxLines + sessionLines + others + installation.lines)
-            .map(\.forReport)
+        return
+            (failed + retried + goals + outboxLines + sessionLines + destinations.map(\.line) + others
+            + installation.lines).map(\.forReport)
     }
 
     private var outboxLines: [String] {
@@ -185,6 +190,7 @@ extension StatusReport {
             session: missedOnly || isOfOneJob || !installation.hasBackend
                 ? nil
                 : StatusResult.SessionState(expiresAt: session, refusedSince: refusedSince),
+            destinations: missedOnly || destinations.isEmpty ? nil : destinations,
             jobs: jobs.filter { !missedOnly || $0.isTrouble },
             installation: missedOnly || isOfOneJob ? nil : installation)
     }
@@ -197,6 +203,7 @@ public struct StatusResult: Reported {
     let goals: [Goal]
     let outbox: Outbox?
     let session: SessionState?
+    let destinations: [FHIRSums]?
     let jobs: [BringingJob]
     let installation: Installation?
 
@@ -214,6 +221,10 @@ public struct StatusResult: Reported {
             Column("session", "the login; not with --quiet, nor without a backend") {
                 $0.session
             },
+            Column(
+                "destinations",
+                "what FHIR servers have of the archive; not with --quiet, nor without such a job"
+            ) { $0.destinations },
             Column(
                 "jobs", "the jobs; with --quiet those that failed, are overdue or wait for a login"
             ) {

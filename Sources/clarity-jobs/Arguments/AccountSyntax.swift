@@ -191,6 +191,13 @@ extension CommandSyntax {
                 ],
                 examples: ["clarity-jobs fhir keygen --out clinic.pem > clinic-jwks.json"]),
             CommandSyntax(
+                name: "list",
+                summary: "Show what each FHIR server has of the archive.",
+                details: [
+                    "For each job of the kind `fhir-upload`: the records of the archive are those that were sent,",
+                    "those that were refused, those that wait, and those of types that the job does not send.",
+                ]),
+            CommandSyntax(
                 name: "verify",
                 summary: "Compare what the server has with what was sent.",
                 details: [

@@ -1,6 +1,8 @@
 import ClarityScheduler
+import ClarityHost
 import HealthStore
 import Platform
+import Reports
 
 /// The commands `fhir`.
 struct FHIRCommand {
@@ -31,6 +33,20 @@ struct FHIRCommand {
     func erase() throws(CommandFailure) -> ExitStatus {
         let types = arguments["types"].map { ["--types", $0] } ?? []
         return try review("erase", types + (arguments.has("yes") ? ["--yes"] : []))
+    }
+
+    /// Shows what each server has of the archive.
+    func list() throws(CommandFailure) -> ExitStatus {
+        let file = try composition.jobFile()
+        let store = try composition.healthStore(file, as: "fhir list")
+        let sums = try composition.fhirSums(file, store)
+        if composition.console.form == .table, sums.isEmpty {
+            composition.console.note(
+                store == nil
+                    ? "nothing is kept yet" : "no job of the job file sends to a FHIR server")
+        }
+        composition.console.results(sums)
+        return .done
     }
 
     private func review(
@@ -72,5 +88,43 @@ struct FHIRCommand {
             let month = Int(parts[1])
         else { return false }
         return (1...12).contains(month)
+    }
+}
+
+extension Composition {
+    /// Returns what the server of each job of the kind `fhir-upload` has; nothing before there is
+    /// health data.
+    func fhirSums(
+        _ file: JobFile, _ store: HealthStore?
+    ) throws(CommandFailure) -> [FHIRSums] {
+        guard let store else { return [] }
+        var all: [FHIRSums] = []
+        for job in jobs(file) where job.kind == .fhirUpload {
+            let options = try readingSections { () throws(Failure) in
+                try FHIRUploadOptions(job.options)
+            }
+            guard let patient = options.patient else { continue }
+            all.append(
+                try usingHealthData { () throws(HealthStoreError) in
+                    try FHIRSums(job.id, options, patient, store)
+                })
+        }
+        return all
+    }
+}
+
+extension FHIRSums {
+    fileprivate init(
+        _ job: JobID, _ options: FHIRUploadOptions, _ patient: FHIRPatient, _ store: HealthStore
+    ) throws(HealthStoreError) {
+        self.init(job: job.rawValue, url: options.url)
+        let content = try FHIRContent(of: store, patient, options.grain, types: options.typeNames)
+        (records, others) = try content.records()
+        for (type, sums) in try SentLedger(store, of: job, at: options.receiver).sums()
+        where type != "devices" {
+            there += sums
+        }
+        answered = there.records
+        refused = options.grain == .single ? there.refused : 0
     }
 }

@@ -43,10 +43,11 @@ struct StatusCommand {
             lastLook: ledger.lastLook(before: moment.wall),
             hasBackend: try composition.hasBackend(file),
             jobFileFault: file.laterFault?.printable)
+        let destinations = try composition.fhirSums(file, store)
         let report = try usingHealthData { () throws(HealthStoreError) in
             try StatusReport(
-                goals: goals, jobs: jobs, store: store, installation: installation,
-                now: moment.wall)
+                goals: goals, jobs: jobs, store: store, destinations: destinations,
+                installation: installation, now: moment.wall)
         }
         return show(report)
     }

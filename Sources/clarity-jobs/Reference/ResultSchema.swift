@@ -210,6 +210,9 @@ extension ResultSchema {
             CommandResult("outbox retry", OutboxAction.retry.report.type),
             CommandResult("outbox discard", OutboxAction.discard.report.type),
             CommandResult("outbox erase", ErasureResult.valueType),
+            CommandResult("fhir list", [FHIRSums].valueType),
+            CommandResult("fhir verify", FHIRComparison.valueType),
+            CommandResult("fhir erase", FHIRErasureResult.valueType),
         ]
         let stateCommands = [
             ofEach("auth login", Session.report.fields),
@@ -252,6 +255,7 @@ extension ResultSchema {
             ("deferral_span", DeferralSpan.report.fields), ("pause", Pause.report.fields),
             ("insight", StoredInsight.report.fields),
             ("analysis", AnalysisEntry.report.fields),
+            ("fhir_month", FHIRMonthComparison.report.fields),
         ]
     }
 }

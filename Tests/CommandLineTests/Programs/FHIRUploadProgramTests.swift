@@ -141,7 +141,8 @@ struct FHIRUploadProgramTests {
         let again = try await playground.run("run", "clinic", "--force")
 
         #expect(first.status != 0 && first.errors.contains("answers 429"), "\(first.errors)")
-        #expect(kept.count == 14)
+        // Others were on their way at the same moment.
+        #expect((14..<Self.records).contains(kept.count), "\(kept.count)")
         #expect(again.status == 0, "\(again.errors)")
         let stored = try await stored(playground)
         #expect(stored.count == Self.records && stored.values.allSatisfy { $0 == 1 })
@@ -158,7 +159,7 @@ struct FHIRUploadProgramTests {
 
         #expect(first.status == 1, "\(first.errors)")
         #expect(
-            first.errors.contains("refused 2 Observations for what they say"), "\(first.errors)")
+            first.errors.contains("refused 2 resources for what they say"), "\(first.errors)")
         // What the server says beside the code may repeat a value.
         #expect(!first.errors.contains("diagnostics") && !first.output.contains("diagnostics"))
         #expect(again.status == 0)
@@ -176,7 +177,7 @@ struct FHIRUploadProgramTests {
         #expect(first.errors.contains("answers 429"), "\(first.errors)")
         let notes = try await playground.history("clinic").flatMap(\.notes)
         #expect(
-            notes.contains { $0.contains("refused 1 Observation for what they say") }, "\(notes)")
+            notes.contains { $0.contains("refused 1 resource for what they say") }, "\(notes)")
     }
 
     @Test func `a bundle that is too large is halved`() async throws {
