@@ -116,7 +116,7 @@ extension AttemptOrder {
                 pinLines: given[OptionDeclaration.pins])
         } catch {
             guard case .refused(let why) = error else { throw error }
-            throw .refused(why.replacing("`backend.pins`", with: "`pins`"))
+            throw TransportError.refused(why.replacing("`backend.pins`", with: "`pins`"))
         }
     }
 }

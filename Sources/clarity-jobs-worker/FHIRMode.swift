@@ -10,32 +10,40 @@ enum FHIRMode {
     static func run(_ arguments: [String]) async -> ExitStatus {
         let rest = Array(arguments.dropFirst())
         switch arguments.first {
-        case "keygen": return keygen(rest)
+        case "keygen":
+            guard let flags = Flags(rest, values: ["kind", "out"]),
+                let kind = flags["kind"].flatMap({ SigningKey.Kind(rawValue: $0) }),
+                let path = flags["out"]
+            else { break }
+            return printKey { () throws(Failure) in
+                let key = try SigningKey(kind)
+                try key.write(to: path)
+                return key
+            }
+        case "jwks":
+            guard let flags = Flags(rest, values: ["key"]), let path = flags["key"] else { break }
+            return printKey { () throws(Failure) in
+                try SigningKey(try SigningKey.text(of: path), from: "`\(path)`")
+            }
         case "verify":
             guard
                 let flags = Flags(rest, values: ["since", "output"], switches: ["settle"])
             else { break }
-            return await reviewing { try await verify($0, flags) }
+            return await reviewing(isErasing: false) { try await verify($0, flags) }
         case "erase":
             guard
                 let flags = Flags(rest, values: ["types", "since", "output"], switches: ["yes"])
             else { break }
-            return await reviewing { try await erase($0, flags) }
+            return await reviewing(isErasing: true) { try await erase($0, flags) }
         default: break
         }
         return Program.usageError("expected `fhir` with a command and its options")
     }
 
-    /// Makes a key, and prints its public half for the server's administrator.
-    private static func keygen(_ arguments: [String]) -> ExitStatus {
-        guard let flags = Flags(arguments, values: ["kind", "out"]),
-            let kind = flags["kind"].flatMap({ SigningKey.Kind(rawValue: $0) }),
-            let path = flags["out"]
-        else { return Program.usageError("expected `fhir keygen` with a kind and an absolute path") }
+    /// Prints the public half of a key for the server's administrator.
+    private static func printKey(_ key: () throws(Failure) -> SigningKey) -> ExitStatus {
         do throws(Failure) {
-            let key = try SigningKey(kind)
-            try key.write(to: path)
-            let keys: JSON = ["keys": [try key.jwk]]
+            let keys: JSON = ["keys": [try key().jwk]]
             print(keys.page)
             return .done
         } catch {
@@ -45,7 +53,7 @@ enum FHIRMode {
 
     /// Does something with the job of an order and its server.
     private static func reviewing(
-        _ body: (FHIRReview) async throws -> ExitStatus
+        isErasing: Bool, _ body: (FHIRReview) async throws -> ExitStatus
     ) async -> ExitStatus {
         guard let order = OrderInput.read() else { return .faultyInput }
         do {
@@ -55,8 +63,8 @@ enum FHIRMode {
                 actor: AuditActor(program: "fhir"))
             return try await body(
                 FHIRReview(
-                    order, store, version: programVersion, environment: environment,
-                    clock: SystemClock()))
+                    order, store, isErasing: isErasing, version: programVersion,
+                    environment: environment, clock: SystemClock()))
         } catch {
             return ExitStatus(of: error)
         }

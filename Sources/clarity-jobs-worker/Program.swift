@@ -25,10 +25,13 @@ import ClarityJobs
                clarity-jobs-worker import [--report] [--change-time-zone] [--quiet] [--output FORM]
                clarity-jobs-worker sources [--output FORM]
                clarity-jobs-worker fhir keygen --kind es384|rs384 --out FILE
+               clarity-jobs-worker fhir jwks --key FILE
+               clarity-jobs-worker fhir verify [--since MONTH] [--settle] [--output FORM]
+               clarity-jobs-worker fhir erase [--types LIST] [--since MONTH] [--yes] [--output FORM]
                clarity-jobs-worker notify-test [--target TARGET] [--output FORM]
                clarity-jobs-worker probe URL
                clarity-jobs-worker version
-        where FORM is table, json or ndjson; all but `fhir keygen` and the last two read an order on descriptor 3
+        where FORM is table, json or ndjson; all but the keys' and the last two read an order on descriptor 3
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals

@@ -189,6 +189,7 @@ enum Program {
         case ["fhir", "list"]: try FHIRCommand(composition).list()
         case ["fhir", "verify"]: try FHIRCommand(composition).verify()
         case ["fhir", "erase"]: try FHIRCommand(composition).erase()
+        case ["fhir", "jwks"]: try FHIRCommand(composition).jwks()
         case ["sandbox"]:
             try composition.exec(
                 "clarity-jobs-sandbox", composition.arguments.operands, for: nil)

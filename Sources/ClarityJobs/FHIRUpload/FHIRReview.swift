@@ -18,14 +18,16 @@ public struct FHIRReview {
 
     /// - Throws: `Failure` for a job of another kind, or without a secret that it names.
     public init(
-        _ order: AttemptOrder, _ store: HealthStore, version: String,
+        _ order: AttemptOrder, _ store: HealthStore, isErasing: Bool, version: String,
         environment: [String: String], clock: any WallClock
     ) throws {
         guard order.kind == .fhirUpload else {
             throw Failure(
                 .configuration, "job `\(order.job)` is of the kind `\(order.kind)`, not `fhir-upload`")
         }
-        options = try FHIRUploadOptions(order.options)
+        var options = try FHIRUploadOptions(order.options)
+        options.isErasing = isErasing
+        self.options = options
         context = try WorkContext(
             order, store, try CurlTransport(version: version, trust: order.trust()),
             environment: environment, clock: clock, report: { _ in }, isEnding: { false })

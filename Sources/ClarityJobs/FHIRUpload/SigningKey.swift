@@ -78,7 +78,7 @@ public final class SigningKey {
     /// Returns the text of a file with a key, which others may not read.
     ///
     /// - Throws: `Failure`.
-    static func text(of path: String) throws(Failure) -> Secret {
+    public static func text(of path: String) throws(Failure) -> Secret {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         let code = errno
         guard descriptor >= 0 else {

@@ -48,6 +48,8 @@ public struct FHIRUploadOptions: KindOptions {
     /// The address that gives tokens; `nil` for the one that the server names.
     public var tokenURL: String?
     private var scopes: String?
+    /// Whether a person deletes at the server what was sent.
+    public var isErasing = false
     private var patientText = ""
     /// One type on each line; `nil` for all.
     private var types: String?
@@ -111,14 +113,20 @@ public struct FHIRUploadOptions: KindOptions {
 
     /// What an upload does (SMART App Launch 2.2, "Scopes"): it writes Observations under ids of its
     /// own, where an update may be a creation, looks up those in doubt, and checks the patient.
-    private static let defaultScope = "system/Observation.cus system/Patient.r"
+    private static let defaultScope =
+        "system/Observation.cus system/Device.cus system/Patient.r"
+    /// What `fhir erase` wants instead.
+    private static let erasingScope =
+        "system/Observation.cuds system/Device.cuds system/Patient.r"
 
     public var login: Login {
         loginWord.flatMap { Login(rawValue: $0) } ?? (secretName == nil ? .none : .bearer)
     }
 
     public var clientID: String { client ?? "" }
-    public var scope: String { scopes ?? Self.defaultScope }
+    public var scope: String {
+        scopes ?? (isErasing ? Self.erasingScope : Self.defaultScope)
+    }
 
     /// What of the login does not fit together; `nil` also while the options are not read yet.
     private var loginFault: String? {

@@ -1,6 +1,7 @@
+import ClarityScheduler
+import HealthModel
 public import HealthStore
 import Platform
-public import JSON
 
 // What `fhir verify`, `fhir erase` and the sums say of a job's FHIR server.
 

@@ -191,6 +191,12 @@ extension CommandSyntax {
                 ],
                 examples: ["clarity-jobs fhir keygen --out clinic.pem > clinic-jwks.json"]),
             CommandSyntax(
+                name: "jwks", summary: "Print what the server needs of a key, as `keygen` does.",
+                options: [
+                    OptionSyntax("key", value: "FILE", summary: "the private key, in PEM")
+                ],
+                examples: ["clarity-jobs fhir jwks --key clinic.pem > clinic-jwks.json"]),
+            CommandSyntax(
                 name: "list",
                 summary: "Show what each FHIR server has of the archive.",
                 details: [

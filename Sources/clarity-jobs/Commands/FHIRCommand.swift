@@ -11,17 +11,27 @@ struct FHIRCommand {
 
     init(_ composition: Composition) { self.composition = composition }
 
-    /// Becomes the worker, which has the library that makes keys.
     func keygen() throws(CommandFailure) -> ExitStatus {
-        guard let path = arguments["out"], !path.isEmpty else {
-            throw CommandFailure(.usage, "`fhir keygen` wants --out FILE, a new file")
+        let path = try path("out", "keygen", "a new file")
+        try workOnKey("keygen", ["--kind", arguments["kind"] ?? "es384", "--out", path])
+    }
+
+    func jwks() throws(CommandFailure) -> ExitStatus {
+        try workOnKey("jwks", ["--key", try path("key", "jwks", "a private key")])
+    }
+
+    private func path(
+        _ option: String, _ command: String, _ what: String
+    ) throws(CommandFailure) -> String {
+        guard let path = arguments[option], !path.isEmpty else {
+            throw CommandFailure(.usage, "`fhir \(command)` wants --\(option) FILE, \(what)")
         }
-        try composition.exec(
-            "clarity-jobs-worker",
-            [
-                "fhir", "keygen", "--kind", arguments["kind"] ?? "es384", "--out",
-                composition.absolute(path),
-            ], for: nil)
+        return composition.absolute(path)
+    }
+
+    /// Becomes the worker, which has the library for keys.
+    private func workOnKey(_ command: String, _ words: [String]) throws(CommandFailure) -> Never {
+        try composition.exec("clarity-jobs-worker", ["fhir", command] + words, for: nil)
     }
 
     /// Becomes the worker, which asks the server.

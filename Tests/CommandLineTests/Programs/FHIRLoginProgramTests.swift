@@ -19,7 +19,10 @@ struct FHIRLoginProgramTests {
         _ sandboxOptions: [String], login: [String]
     ) async throws -> Playground {
         let playground = try await Playground(
-            sandboxOptions: ["--fhir", "hapi", "--fhir-with", "no-references"] + sandboxOptions
+            // It makes a version of each `PUT`, also of one that changes nothing.
+            sandboxOptions: [
+                "--fhir", "google", "--fhir-with", "update-create", "--fhir-with", "no-references",
+            ] + sandboxOptions
         ) { url, folder in
             """
             version: 1
@@ -215,6 +218,48 @@ struct FHIRLoginProgramTests {
             try await requests(playground) == ["GET /metadata 200", "POST  401", "POST  401"])
     }
 
+    @Test(
+        .enabled(if: HostileServer.isAvailable, "needs python3 and openssl"),
+        arguments: [true, false])
+    func `a login goes to a server with a pinned key alone`(isPinned: Bool) async throws {
+        let authority = try await TestAuthority()
+        let identity = try await authority.identity("server")
+        let server = try await HostileServer(identity)
+        let pins = [
+            try await authority.identity("other").pin,
+            isPinned ? identity.pin : try await authority.identity("third").pin,
+        ]
+        let playground = try await secretPlayground([
+            "ca_bundle: \(authority.certificate)",
+            "pins: [\"\(pins.joined(separator: "\", \""))\"]",
+            "token_url: \(server.url)/ok",
+        ])
+
+        let result = try await upload(playground)
+
+        let requests = await server.finish().filter { $0.hasPrefix("request") }
+        #expect(requests.count == (isPinned ? 1 : 0), "\(requests)")
+        #expect(result.status == 78, "\(result.status)")
+        let says =
+            isPinned
+            ? "its answer has no `access_token`" : "has no certificate or TLS that is trusted"
+        #expect(result.errors.contains("`\(server.url)/ok` "), "\(result.errors)")
+        #expect(result.errors.contains(says), "\(result.errors)")
+    }
+
+    @Test func `one pin alone is refused before anybody is asked`() async throws {
+        let pin = "sha256//" + String(repeating: "A", count: 43) + "="
+        let playground = try await secretPlayground(["pins: [\"\(pin)\"]"])
+
+        let result = try await upload(playground)
+
+        #expect(result.status == 78, "\(result.status)")
+        #expect(
+            result.errors.contains("`pins` wants at least two different pins"), "\(result.errors)")
+        #expect(!result.errors.contains("backend"))
+        #expect(try await requests(playground) == [])
+    }
+
     @Test func `keygen writes a new file for its owner alone`() async throws {
         let playground = try await Playground(sandboxOptions: nil)
         let path = "\(playground.folder.path)/key.pem"
@@ -226,6 +271,10 @@ struct FHIRLoginProgramTests {
         let again = try await playground.run("fhir", "keygen", "--out", path)
         let linked = try await playground.run("fhir", "keygen", "--out", link)
         let unnamed = try await playground.run("fhir", "keygen")
+        let shown = try await playground.run("fhir", "jwks", "--key", path)
+        #expect(chmod(path, 0o644) == 0)
+        let open = try await playground.run("fhir", "jwks", "--key", path)
+        #expect(chmod(path, 0o600) == 0)
 
         #expect(made.status == 0, "\(made.errors)")
         var status = stat()
@@ -239,6 +288,10 @@ struct FHIRLoginProgramTests {
                 result.isRefusal(
                     78, "clarity-jobs: there is something at `\(place)` already; name a new file"))
         }
+        #expect(shown.status == 0 && shown.output == made.output, "\(shown.errors)")
+        #expect(
+            open.isRefusal(
+                78, "clarity-jobs: the key `\(path)` is open to others (mode 0644); make it 0600"))
         #expect(
             unnamed.isRefusal(64, "clarity-jobs: `fhir keygen` wants --out FILE, a new file"))
         #expect(try TemporaryFolder.read(path) == written)

@@ -36,7 +36,8 @@ struct ResultReference {
         "notices", "notify", "notify failed", "auth", "key", "store", "store init", "store migrate",
         "accounts", "archive", "completion", "completion words", "manual", "schema",
         "schema job-file",
-        "schema results", "schema api", "sandbox", "fhir", "fhir keygen", "import-jobs",
+        "schema results", "schema api", "sandbox", "fhir", "fhir keygen", "fhir jwks",
+        "import-jobs",
         "import-jobs crontab",
         "import-jobs systemd",
     ]
