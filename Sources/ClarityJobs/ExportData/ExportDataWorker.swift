@@ -21,10 +21,13 @@ struct ExportDataWorker: KindWorker {
             context.note("would write \(what) to `\(options.folder)`, not encrypted")
             return .success
         }
+        let zone = try context.zones.dayZone(
+            of: context.store, named: context.sections.sourceZone)
         var written: Int64 = 0
         let receipt = try ExportFolder(options.folder).replace(
             types, of: context.store, as: options.format,
-            for: options.patient.flatMap(FHIRPatient.init), at: context.clock.now
+            for: options.patient.flatMap(FHIRPatient.init), by: options.grain, in: zone,
+            at: context.clock.now
         ) { progress throws(RecordExport.Fault) in
             if context.isEnding() { throw .stopped }
             context.report(

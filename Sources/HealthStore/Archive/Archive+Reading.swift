@@ -90,6 +90,28 @@ extension Archive {
         return (sound, isDamaged)
     }
 
+    /// Returns the texts of the origins of all records of types, and the months of which some are
+    /// damaged. The records stay compressed.
+    package func origins(
+        of types: [ArchivedType]
+    ) throws(HealthStoreError) -> (origins: Set<[UInt8]>, damaged: [TypeMonth]) {
+        let decompressor = try HealthStore.describing(store.path) { try Decompressor() }
+        var origins: Set<[UInt8]> = []
+        var damaged: [TypeMonth] = []
+        for month in types.flatMap(\.typeMonths) {
+            try store.access { connection in
+                for part in try encrypted(month, connection) {
+                    do {
+                        origins.formUnion(try opened(part, month).origins(decompressor))
+                    } catch is EncryptionError {
+                        if damaged.last != month { damaged.append(month) }
+                    }
+                }
+            }
+        }
+        return (origins, damaged)
+    }
+
     /// Opens every segment and adds up its days anew. A month and its days are read in one
     /// snapshot, so that an import meanwhile does not make them disagree.
     ///
@@ -346,6 +368,11 @@ package enum KeptFile {
     package static let clinicalDocument = "ClinicalDocument"
     /// The text of either, as it came.
     package static let content = "content"
+
+    /// Whether records of a type are what a clinic has, which goes out as it came.
+    package static func isOfClinic(_ type: String) -> Bool {
+        [clinicalResource, clinicalDocument].contains(type)
+    }
 
     /// Returns the number at the beginning of a text, with a decimal point or comma.
     package static func leadingNumber(_ text: String) -> Double? {

@@ -193,8 +193,17 @@ public struct Archive: Sendable {
         fileprivate let type: String
 
         func segment(_ decompressor: Decompressor) throws -> Segment {
+            try read { bytes throws(ArchiveError) in try Segment(bytes, decompressor) }
+        }
+
+        /// Returns the texts of the origins of its records.
+        func origins(_ decompressor: Decompressor) throws -> [[UInt8]] {
+            try read { bytes throws(ArchiveError) in try Segment.origins(in: bytes, decompressor) }
+        }
+
+        private func read<Made>(_ make: ([UInt8]) throws(ArchiveError) -> Made) throws -> Made {
             do throws(ArchiveError) {
-                return try Segment(plain, decompressor)
+                return try make(plain)
             } catch .malformed {
                 throw EncryptionError(table: "segments", row: type)
             }

@@ -104,7 +104,16 @@ package struct KeyedHash: Sendable {
         tags = RecordTags(store.cipher.firstKey(of: purpose))
     }
 
-    package func id(of bytes: [UInt8]) -> FHIRID { FHIRID(tags.hash(bytes)) }
+    /// Returns the id of what is known by texts and a number.
+    package func id(of texts: [UInt8]..., at number: Int64 = 0) -> FHIRID {
+        var bytes: [UInt8] = []
+        for text in texts {
+            bytes.append(littleEndian: UInt64(text.count))
+            bytes += text
+        }
+        bytes.append(littleEndian: number)
+        return FHIRID(tags.hash(bytes))
+    }
 
     package func digest(of bytes: [UInt8]) -> UInt64 {
         UInt64(truncatingIfNeeded: tags.hash(bytes))

@@ -113,6 +113,37 @@ extension Segment {
     }
 }
 
+extension Segment {
+    /// Returns the texts of the origins of what `encoded` wrote; the other columns stay compressed.
+    static func origins(
+        in bytes: [UInt8], _ decompressor: Decompressor
+    ) throws(ArchiveError) -> [[UInt8]] {
+        var reader = FrameReader(bytes, decompressor)
+        guard try reader.byte() == Segment.version else { throw .malformed }
+        let count = try reader.count()
+        _ = try reader.byte()
+        for _ in 0..<4 { try reader.skipColumn() }
+        let origins = try reader.column(count)
+        try reader.skipColumn()
+        var forms: Set<UInt64> = []
+        for form in try reader.column(count) where forms.count < Segment.mostForms {
+            forms.insert(form)
+        }
+        for form in 0...RecordNumber.mostDecimals where forms.contains(UInt64(form)) {
+            _ = try reader.byte()
+            try reader.skipColumn()
+        }
+        try reader.skipColumn()
+        let texts = try reader.texts()
+        var isOrigin = [Bool](repeating: false, count: texts.count)
+        for origin in origins {
+            guard origin < UInt64(texts.count) else { throw .malformed }
+            isOrigin[Int(origin)] = true
+        }
+        return zip(texts, isOrigin).filter(\.1).map(\.0)
+    }
+}
+
 extension ArchivedRecord.Value {
     static let noForm: UInt64 = 254
     static let textForm: UInt64 = 255
@@ -243,6 +274,10 @@ extension FrameReader {
         return numbers
     }
 
+    fileprivate mutating func skipColumn() throws(ArchiveError) {
+        for _ in 0..<Int(try byte()) { try skipFrame() }
+    }
+
     fileprivate mutating func starts(
         _ count: Int
     ) throws(ArchiveError) -> (deltas: [UInt64], areFromEnds: Bool) {
@@ -346,6 +381,13 @@ struct FrameReader {
         let number = try varint()
         guard number <= UInt64(Segment.mostRecords) else { throw .malformed }
         return Int(number)
+    }
+
+    mutating func skipFrame() throws(ArchiveError) {
+        let head = try varint()
+        let size = Int(truncatingIfNeeded: head & 1 == 1 ? try varint() : head >> 1)
+        guard size >= 0, size <= bytes.count - position else { throw .malformed }
+        position += size
     }
 
     mutating func frame(atMost limit: Int) throws(ArchiveError) -> [UInt8] {

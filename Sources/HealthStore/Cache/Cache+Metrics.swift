@@ -101,6 +101,65 @@ extension Cache {
         }
     }
 
+    /// Returns a number for each month (of UTC) in which metrics of a group begin: another one
+    /// whenever what `readMetrics` returns may have changed. No value is decrypted.
+    package func revisions(
+        of group: MetricGroup
+    ) throws(HealthStoreError) -> [Int: UInt64] {
+        var revisions: [Int: UInt64] = [:]
+        // A sum, because the rows come in no order.
+        func add(_ month: Int, _ numbers: [UInt64]) {
+            revisions[month, default: 0] &+= numbers.reduce(0x9E37_79B9_7F4A_7C15) { hash, number in
+                let mixed = (hash ^ number) &* 0xBF58_476D_1CE4_E5B9
+                return mixed ^ mixed >> 31
+            }
+        }
+        func number(_ bytes: [UInt8]) -> UInt64 {
+            bytes.reduce(0) { $0 &* 0x100_0193 &+ UInt64($1) }
+        }
+        try store.snapshot { connection in
+            for kind in group.kinds {
+                try connection.forEach(
+                    """
+                    SELECT start_s, id, tag, as_of_s, sealed IS NOT NULL AND state <> 'rejected'
+                    FROM outbox WHERE kind = ?
+                    """, [.text(kind.rawValue)]
+                ) { row in
+                    add(
+                        TypeMonth.month(of: row.integer(0)),
+                        [
+                            UInt64(bitPattern: row.integer(1)), number(row.blob(2)),
+                            UInt64(bitPattern: row.optionalInteger(3) ?? -1),
+                            UInt64(bitPattern: row.integer(4)),
+                        ])
+                }
+                try connection.forEach(
+                    """
+                    SELECT month, generation, packed_at_ms IS NULL FROM packed_samples
+                    WHERE kind = ?
+                    """, [.text(kind.rawValue)]
+                ) { row in
+                    add(
+                        Int(row.integer(0)),
+                        [UInt64(bitPattern: row.integer(1)), UInt64(bitPattern: row.integer(2))])
+                }
+            }
+            for type in group.types {
+                try connection.forEach(
+                    "SELECT timestamp_ms, id, sample FROM metrics WHERE type = ?", [.text(type)]
+                ) { row in
+                    add(
+                        TypeMonth.month(of: row.integer(0) / 1000),
+                        [
+                            number(Array(row.text(1).utf8)),
+                            UInt64(bitPattern: row.optionalInteger(2) ?? -1),
+                        ])
+                }
+            }
+        }
+        return revisions
+    }
+
     private func isPulled(_ id: MetricID, _ connection: Connection) throws -> Bool {
         try connection.first(
             "SELECT EXISTS (SELECT 1 FROM metrics WHERE id = ?)",

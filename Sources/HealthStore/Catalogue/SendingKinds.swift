@@ -102,6 +102,7 @@ public struct ExportDataOptions: KindOptions {
     /// One type on each line; `nil` for all.
     public var types: String?
     public var patient: String?
+    public var grain = FHIRGrain.single
 
     public init() {}
 
@@ -117,6 +118,11 @@ public struct ExportDataOptions: KindOptions {
             "patient", .line, &patient,
             "whose records Observations are: `Patient/42`, or the system and the value of an identifier"
         )
+        fields.add(
+            "grain", &grain,
+            "what an Observation of `format: fhir` has: one record, the readings of an hour, or a day"
+        )
+        if grain != .single, format != .fhir { fields.refuse("`grain` is for `format: fhir`") }
         guard let patient else { return }
         if format != .fhir {
             fields.refuse("`patient` is for `format: fhir`")
@@ -147,6 +153,16 @@ public enum FHIRPatient: Hashable, Sendable {
             return nil
         }
     }
+}
+
+/// How fine the records go to a FHIR server.
+public enum FHIRGrain: String, CaseIterable, Sendable {
+    /// Each record as a resource.
+    case single
+    /// The readings of an hour together.
+    case hourly
+    /// The days and nights, where a day has a value for a type; all other records one by one.
+    case days
 }
 
 // The kinds that keep the state directory small and auditable.

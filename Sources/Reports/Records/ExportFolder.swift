@@ -40,11 +40,12 @@ public struct ExportFolder: Sendable {
     ///
     /// - Parameters:
     ///   - types: as of `RecordExport.run`.
-    ///   - patient: as of `RecordExport`.
+    ///   - patient: as of `RecordExport`, and so are `grain` and `zone`.
     ///   - progress: called after each month; what it throws ends the export.
     public func replace(
         _ types: [ArchivedType], of store: HealthStore, as format: ExportDataOptions.Format,
-        for patient: FHIRPatient? = nil, at now: Instant,
+        for patient: FHIRPatient? = nil, by grain: FHIRGrain = .single, in zone: Zone? = nil,
+        at now: Instant,
         progress: (RecordExport.Progress) throws(RecordExport.Fault) -> Void
     ) throws(RecordExport.Fault) -> RecordExport.Receipt {
         let lock = try self.lock()
@@ -54,8 +55,9 @@ public struct ExportFolder: Sendable {
         guard mkdir(draft, 0o700) == 0 else { throw .system(path: draft, code: errno) }
         do throws(RecordExport.Fault) {
             let target = format == .sqlite ? "\(draft)/records.db" : draft
-            var receipt = try RecordExport(store, as: format, to: target, of: patient).run(
-                types, progress: progress)
+            let export = RecordExport(
+                store, as: format, to: target, of: patient, by: grain, in: zone)
+            var receipt = try export.run(types, progress: progress)
             // The last export may have what is damaged since.
             guard receipt.damaged.isEmpty else {
                 throw .damaged(months: receipt.damaged.count, path: path)

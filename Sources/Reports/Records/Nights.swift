@@ -20,6 +20,15 @@ struct Night: Hashable {
     var asleep: Double {
         parts.reduce(0) { $0 + ($1.stage == "Awake" ? 0 : Double($1.end - $1.start) / 60) }
     }
+
+    /// The stages that count as core sleep: that one, and sleep of which no stage is known.
+    static let coreStages = ["AsleepCore", "Asleep", "AsleepUnspecified"]
+
+    /// Returns the minutes in stages; `nil` if there are none.
+    func minutes(_ stages: [String]) -> Double? {
+        let seconds = parts.reduce(0) { $0 + (stages.contains($1.stage) ? $1.end - $1.start : 0) }
+        return seconds == 0 ? nil : Double(seconds) / 60
+    }
 }
 
 extension Night {

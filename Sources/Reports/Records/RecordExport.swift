@@ -55,21 +55,26 @@ public struct RecordExport: Sendable {
     private let format: ExportDataOptions.Format
     private let path: String
     private let patient: FHIRPatient?
+    private let grain: FHIRGrain
+    private let zone: Zone?
     private let range: Range<Int64>
 
     /// - Parameters:
     ///   - path: an absolute path; nothing may be there, but an empty folder where the format is one.
     ///   - patient: whose records Observations are; `nil` if nobody says so.
+    ///   - grain: what an Observation has.
+    ///   - zone: the time zone of its days, as of `FHIRContent`.
     ///   - since: the earliest start of a record; `nil` for any.
     ///   - until: the instant before which a record starts; `nil` for any.
     public init(
         _ store: HealthStore, as format: ExportDataOptions.Format, to path: String,
-        of patient: FHIRPatient? = nil, since: Instant? = nil, until: Instant? = nil
+        of patient: FHIRPatient? = nil, by grain: FHIRGrain = .single, in zone: Zone? = nil,
+        since: Instant? = nil, until: Instant? = nil
     ) {
         self.store = store
         self.format = format
         self.path = path
-        self.patient = patient
+        (self.patient, self.grain, self.zone) = (patient, grain, zone)
         let from = since?.secondsSince1970 ?? .min
         range = from..<max(from, until?.secondsSince1970 ?? .max)
     }
@@ -119,8 +124,7 @@ public struct RecordExport: Sendable {
             var target = try RecordFolder<RecordCSV>(path, recipient)
             return try run(types, &target, progress)
         case .fhir:
-            var target = try RecordFolder<RecordObservations>(path, recipient)
-            return try run(types, &target, progress)
+            return try writeContent(types, recipient, progress)
         case .sqlite:
             var target = try RecordDatabase(path)
             return try run(types, &target, progress)
@@ -154,6 +158,65 @@ public struct RecordExport: Sendable {
                 Part(type: type.name, name: name, records: progress.records - before))
         }
         try target.finish()
+        return receipt
+    }
+}
+
+extension RecordExport {
+    /// Writes what a FHIR server gets: the Devices, and Observations in a file for each type. What a
+    /// clinic has goes as it came.
+    private func writeContent(
+        _ types: [ArchivedType], _ recipient: Recipient,
+        _ report: (Progress) throws(Fault) -> Void
+    ) throws(Fault) -> Receipt {
+        var folder = try RecordFolder<RecordObservations>(path, recipient)
+        let (ofClinic, ours) = types.reduce(into: ([ArchivedType](), [ArchivedType]())) {
+            if KeptFile.isOfClinic($1.name) { $0.0.append($1) } else { $0.1.append($1) }
+        }
+        var receipt = try run(ofClinic, &folder, report)
+        let content: FHIRContent
+        let parts: [FHIRContent.Part]
+        do throws(HealthStoreError) {
+            content = try FHIRContent(recipient, grain, ours, in: zone, range)
+            parts = try content.parts()
+        } catch {
+            throw .store(error)
+        }
+        let written = ofClinic.reduce(0) { $0 + $1.months.count }
+        var progress = Progress(allMonths: written + parts.count)
+        (progress.months, progress.records) = (written, receipt.records)
+        var rest = parts[...]
+        while let first = rest.first {
+            let ofType = rest.prefix { $0.fileName == first.fileName }
+            rest = rest.dropFirst(ofType.count)
+            var output = try RecordOutput("\(path)/\(first.fileName)")
+            let before = progress.records
+            for part in ofType {
+                var portion: FHIRContent.Portion
+                do throws(HealthStoreError) {
+                    portion = try content.portion(of: part)
+                } catch {
+                    throw .store(error)
+                }
+                for index in portion.resources.indices {
+                    portion.append(index, to: &output.bytes)
+                    output.bytes.append(0x0A)
+                    try output.flushBlock()
+                }
+                // The Devices are of the same months as what follows.
+                if let damage = portion.damage, part.resource != "Device" {
+                    receipt.damaged.append("\(damage) and left out")
+                }
+                progress.records += Int64(portion.records)
+                progress.months += 1
+                try report(progress)
+            }
+            try output.finish()
+            guard first.resource != "Device" else { continue }
+            receipt.parts.append(
+                Part(
+                    type: first.typeName, name: first.fileName, records: progress.records - before))
+        }
         return receipt
     }
 }

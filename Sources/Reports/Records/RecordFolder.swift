@@ -8,9 +8,7 @@ import JSON
 struct RecordFolder<Lines: RecordLines>: RecordTarget {
     private let folder: String
     private let recipient: Recipient
-    private var file: RecordFile?
-    /// The bytes that were not written yet.
-    private var bytes: [UInt8] = []
+    private var output: RecordOutput?
 
     init(_ folder: String, _ recipient: Recipient) throws(RecordExport.Fault) {
         (self.folder, self.recipient) = (folder, recipient)
@@ -18,40 +16,37 @@ struct RecordFolder<Lines: RecordLines>: RecordTarget {
     }
 
     mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
-        file = try RecordFile("\(folder)/\(name(of: type))")
-        bytes += Lines.heading.utf8
+        output = try RecordOutput("\(folder)/\(name(of: type))")
+        output?.bytes += Lines.heading.utf8
     }
 
     mutating func append(
         _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
     ) throws(RecordExport.Fault) -> Int64 {
+        guard var output else { return 0 }
+        // Two owners of its bytes would copy them.
+        self.output = nil
         var lines = Lines(segment, type: type.name, recipient)
         var count: Int64 = 0
         for record in segment.records where range.contains(record.start) {
             count += 1
-            lines.append(record, to: &bytes)
-            if bytes.count >= RecordFile.block { try flush() }
+            lines.append(record, to: &output.bytes)
+            try output.flushBlock()
         }
+        self.output = output
         return count
     }
 
     mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
-        try flush()
-        try file?.finish()
-        file = nil
+        try output?.finish()
+        output = nil
         return name(of: type)
     }
 
     mutating func finish() {}
 
-    private mutating func flush() throws(RecordExport.Fault) {
-        try file?.write(bytes)
-        bytes.removeAll(keepingCapacity: true)
-    }
-
     private func name(of type: ArchivedType) -> String {
-        Lines.fileName(
-            of: type.name.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) })
+        Lines.fileName(of: RecordFile.name(of: type.name))
     }
 
     private func makeFolder() throws(RecordExport.Fault) {
@@ -75,6 +70,11 @@ final class RecordFile {
 
     init(_ path: String) throws(RecordExport.Fault) { draft = try RecordDraft(of: path) }
 
+    /// Returns the name of a type without special characters.
+    static func name(of type: String) -> String {
+        type.filter { $0.isLetter || $0.isNumber || "_- ".contains($0) }
+    }
+
     func write(_ bytes: [UInt8]) throws(RecordExport.Fault) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -90,6 +90,30 @@ final class RecordFile {
     }
 
     func finish() throws(RecordExport.Fault) { try draft.finish() }
+}
+
+/// A file that is written in blocks.
+struct RecordOutput {
+    private let file: RecordFile
+    /// The bytes that were not written yet.
+    var bytes: [UInt8] = []
+
+    init(_ path: String) throws(RecordExport.Fault) { file = try RecordFile(path) }
+
+    /// Writes the bytes if they are a block.
+    mutating func flushBlock() throws(RecordExport.Fault) {
+        if bytes.count >= RecordFile.block { try flush() }
+    }
+
+    mutating func finish() throws(RecordExport.Fault) {
+        try flush()
+        try file.finish()
+    }
+
+    private mutating func flush() throws(RecordExport.Fault) {
+        try file.write(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
 }
 
 /// Writes records as CSV (RFC 4180), each with everything that its source said of it.

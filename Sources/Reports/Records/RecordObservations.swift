@@ -9,17 +9,16 @@ import JSON
 /// HealthKit writes percentages, is multiplied by 100.
 struct RecordObservations: RecordLines {
     static let heading = ""
-    /// The system of HealthKit's names, as other converters of HealthKit have it.
-    fileprivate static let healthKit: JSON = "http://developer.apple.com/documentation/healthkit"
 
     /// What many records have in common.
     fileprivate struct Origin {
-        /// The members from the status to the performer.
+        /// The member with the profile that a number meets; empty if there is none.
+        let profile: [UInt8]
+        /// The members from the status to the device.
         let head: [UInt8]
         /// What follows the number of a quantity.
         let unit: [UInt8]
         let isPercentage: Bool
-        let version: [UInt8]?
     }
 
     fileprivate struct Word {
@@ -46,9 +45,9 @@ struct RecordObservations: RecordLines {
 
     init(_ segment: Segment, type: String, _ recipient: Recipient) {
         (self.segment, self.type) = (segment, type)
-        let subject = recipient.patient.subject
-        self.subject = subject
-        origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type, subject) }
+        subject = recipient.patient.subject
+        let devices = FHIRDevices(recipient)
+        origins = SegmentTexts(segment) { Origin(RecordOrigin($0), type: type, recipient, devices) }
         words = SegmentTexts(segment) { Word($0) }
         metadata = SegmentTexts(segment) { Details(RecordMetadata($0), of: type) }
         ids = RecordIDs(segment, of: type, in: recipient.store)
@@ -69,22 +68,42 @@ struct RecordObservations: RecordLines {
     ) {
         let origin = origins[record.origin]
         let details = record.metadata.map { metadata[$0] }
-        bytes += #"{"resourceType":"Observation","id":""#.utf8
-        id.append(to: &bytes)
-        bytes += #"","#.utf8
-        bytes += origin.head
+        let isOfProfile: Bool
+        switch record.value {
+        case .number: isOfProfile = true
+        case .none: isOfProfile = details?.isPanel ?? false
+        case .text: isOfProfile = false
+        }
+        begin(under: id, origin, isOfProfile: isOfProfile && record.isWritable, &bytes)
         appendTimes(of: record, to: &bytes)
         var word: [UInt8]?
         if let curve = details?.curve {
             bytes += curve.head + (curve.unit ?? origin.unit) + curve.data
             // There is one value, and the curve is it.
-            word = record.valueText(in: segment).flatMap { component("Classification", $0) }
+            word = record.valueText(in: segment).flatMap {
+                FHIRCoding.component("Classification", $0)
+            }
         } else if let statement = details?.statement, record.value == .none {
             bytes += statement
         } else {
             appendValue(of: record, origin, to: &bytes)
         }
-        let components = [origin.version, word, details?.components].compactMap { part in
+        end([word, details?.components], &bytes)
+        bytes.append(0x0A)
+    }
+
+    private func begin(
+        under id: FHIRID, _ origin: Origin, isOfProfile: Bool, _ bytes: inout [UInt8]
+    ) {
+        bytes += #"{"resourceType":"Observation","id":""#.utf8
+        id.append(to: &bytes)
+        bytes += #"","#.utf8
+        if isOfProfile { bytes += origin.profile }
+        bytes += origin.head
+    }
+
+    private func end(_ components: [[UInt8]?], _ bytes: inout [UInt8]) {
+        let components = components.compactMap { part in
             part.flatMap { $0.isEmpty ? nil : $0 }
         }
         if !components.isEmpty {
@@ -92,7 +111,52 @@ struct RecordObservations: RecordLines {
             bytes += components.joined(separator: [UInt8(ascii: ",")])
             bytes.append(UInt8(ascii: "]"))
         }
-        bytes += "}\n".utf8
+        bytes.append(UInt8(ascii: "}"))
+    }
+
+    // MARK: Readings of an hour
+
+    /// Appends readings of one source, unit and metadata as one Observation, whose value is a series
+    /// of data (hl7.org/fhir/R4/datatypes.html#SampledData): without a line end.
+    ///
+    /// - Parameter readings: the indices of records with a number that start at different instants,
+    ///   in the order of time.
+    mutating func append(_ readings: ArraySlice<Int>, under id: FHIRID, to bytes: inout [UInt8]) {
+        guard let first = readings.first, let last = readings.last else { return }
+        var record = segment.records[first]
+        guard readings.count > 1 else {
+            append(record, under: id, to: &bytes)
+            bytes.removeLast()
+            return
+        }
+        let records = segment.records
+        let period = HourlyReadings.period(readings.lazy.map { records[$0].start })
+        let origin = origins[record.origin]
+        let details = record.metadata.map { metadata[$0] }
+        begin(under: id, origin, isOfProfile: false, &bytes)
+        // The instants, with the offset of the first one.
+        record.end = records[last].start
+        record.offsets.end = record.offsets.start
+        record.created = readings.lazy.compactMap { records[$0].created }.max()
+        appendTimes(of: record, to: &bytes)
+        bytes += #","valueSampledData":{"origin":{"value":0"#.utf8
+        bytes += origin.unit
+        bytes += #","period":\#(period * 1000),"dimensions":1,"data":""#.utf8
+        var next = record.start
+        for index in readings {
+            let one = records[index]
+            while next < one.start {
+                bytes += "E ".utf8
+                next += period
+            }
+            if case .number(let mantissa, let decimals) = one.value {
+                appendNumber(mantissa, decimals, origin, to: &bytes)
+            }
+            next += period
+            bytes.append(UInt8(ascii: index == last ? "\"" : " "))
+        }
+        bytes.append(UInt8(ascii: "}"))
+        end([details?.components], &bytes)
     }
 
     // MARK: Files
@@ -132,11 +196,8 @@ struct RecordObservations: RecordLines {
 
     // MARK: Times
 
-    /// The seconds of the years 1 to 9999, without their first and last day.
-    private static let writable: Range<Int64> = -62_135_510_400..<253_402_214_400
-
     private mutating func appendTimes(of record: ArchivedRecord, to bytes: inout [UInt8]) {
-        let writable = RecordObservations.writable
+        let writable = ArchivedRecord.writable
         if writable.contains(record.start) {
             let isPeriod = record.end > record.start && writable.contains(record.end)
             bytes += (isPeriod ? #","effectivePeriod":{"start":"# : #","effectiveDateTime":"#).utf8
@@ -168,14 +229,9 @@ struct RecordObservations: RecordLines {
     ) {
         switch record.value {
         case .none: break
-        case .number(var mantissa, var decimals):
-            // Some apps write percentages as such; `UnitConversion` tells them apart alike.
-            if origin.isPercentage, mantissa.magnitude <= powerOfTen(decimals) {
-                mantissa *= decimals > 1 ? 1 : decimals > 0 ? 10 : 100
-                decimals -= min(decimals, 2)
-            }
+        case .number(let mantissa, let decimals):
             bytes += #","valueQuantity":{"value":"#.utf8
-            bytes += RecordNumber.text(mantissa: mantissa, decimals: decimals).utf8
+            appendNumber(mantissa, decimals, origin, to: &bytes)
             bytes += origin.unit
         case .text(let index):
             let word = words[index]
@@ -185,184 +241,59 @@ struct RecordObservations: RecordLines {
         }
     }
 
+    private func appendNumber(
+        _ mantissa: Int64, _ decimals: UInt8, _ origin: Origin, to bytes: inout [UInt8]
+    ) {
+        var (mantissa, decimals) = (mantissa, decimals)
+        // Some apps write percentages as such; `UnitConversion` tells them apart alike.
+        if origin.isPercentage, mantissa.magnitude <= powerOfTen(decimals) {
+            mantissa *= decimals > 1 ? 1 : decimals > 0 ? 10 : 100
+            decimals -= min(decimals, 2)
+        }
+        bytes += RecordNumber.text(mantissa: mantissa, decimals: decimals).utf8
+    }
+
     private func powerOfTen(_ exponent: UInt8) -> UInt64 {
         (0..<exponent).reduce(1) { power, _ in power &* 10 }
     }
 }
 
-extension RecordObservations.Origin {
-    fileprivate static let share = bytes(ofUnit: "1", code: "1")
+extension ArchivedRecord {
+    /// The seconds of the years 1 to 9999, without their first and last day.
+    fileprivate static let writable: Range<Int64> = -62_135_510_400..<253_402_214_400
 
-    fileprivate init(_ origin: RecordOrigin, type: String, _ subject: JSON) {
-        let type = origin.type ?? type
-        let isOfHealthKit = type.hasPrefix("HK")
-        let coding = FHIRCoding(type: type, unit: origin.unit)
-        var codings = coding.loinc.map { code, display -> JSON in
-            [
-                "system": "http://loinc.org", "code": .string(code), "display": .string(display),
-            ]
-        }
-        if isOfHealthKit, isCode(type) {
-            codings.append(["system": RecordObservations.healthKit, "code": .string(type)])
-        }
-        let name = ArchivedType.shortName(of: type)
-        let category: JSON = [
-            "system": "http://terminology.hl7.org/CodeSystem/observation-category",
-            "code": .text(coding.category),
-        ]
-        func display(_ text: String?) -> JSON {
-            text.flatMap { isBlank($0) ? nil : ["display": .string($0)] } ?? .null
-        }
-        let source = display(origin.source)
-        let members: JSON = [
-            "status": "final",
-            "category": coding.category == nil ? .null : [["coding": [category]]],
-            "code": JSON.object([
-                JSON.Member(name: "coding", value: codings.isEmpty ? .null : .array(codings)),
-                JSON.Member(name: "text", value: isBlank(name) ? "unknown" : .string(name)),
-            ]).withoutNulls,
-            "subject": subject,
-            "performer": source == .null ? .null : [source],
-            "device": display(origin.device),
-        ]
-        head = Array(members.withoutNulls.bytes.dropFirst().dropLast())
-        unit = RecordObservations.Origin.bytes(ofUnit: origin.unit, code: coding.unit)
-        isPercentage = isOfHealthKit && origin.unit == "%"
-        version = origin.version.flatMap { component("sourceVersion", $0) }
-    }
-
-    fileprivate static func bytes(ofUnit unit: String?, code: String?) -> [UInt8] {
-        guard let unit, !isBlank(unit) else { return Array("}".utf8) }
-        let members: JSON = [
-            "unit": .string(unit),
-            "system": code == nil ? .null : "http://unitsofmeasure.org", "code": .text(code),
-        ]
-        return [UInt8(ascii: ",")] + members.withoutNulls.bytes.dropFirst()
-    }
+    /// Whether FHIR can write when it starts.
+    fileprivate var isWritable: Bool { ArchivedRecord.writable.contains(start) }
 }
 
-extension RecordObservations {
-    /// What the metadata of a record says.
-    fileprivate struct Details {
-        /// The entries as components, with commas between them.
-        let components: [UInt8]
-        /// The value of a record whose source names it among the rest.
-        let statement: [UInt8]?
-        let curve: Curve?
+extension RecordObservations.Origin {
+    fileprivate static let share = FHIRCoding.bytes(ofUnit: "1", code: "1")
 
-        init(_ metadata: RecordMetadata, of type: String) {
-            let curve = Curve(metadata, of: type)
-            self.curve = curve
-            let pressures = Pressures(metadata, of: type)
-            let coded = [curve?.name].compactMap(\.self) + (pressures?.names ?? [])
-            let texts = metadata.pairs.filter { !coded.contains($0.name) }
-                .compactMap { component($0.name, $0.value) }
-            components = Array(
-                ((pressures?.components ?? []) + texts).joined(separator: [UInt8(ascii: ",")]))
-            // Without it, a dose that was skipped would look like one that was taken.
-            let status =
-                type == "medications" ? metadata.pairs.first { $0.name == "status" }?.value : nil
-            statement = status.flatMap { text in
-                guard !isBlank(text) else { return nil }
-                let value: JSON = ["valueString": .string(text)]
-                return [UInt8(ascii: ",")] + value.bytes.dropFirst().dropLast()
-            }
-        }
-    }
-
-    /// The two pressures of a panel, as the profile of blood pressure requires them
-    /// (hl7.org/fhir/R4/bp.html): of HealthKit's correlation, or of a point of Health Auto Export.
-    fileprivate struct Pressures {
-        /// The entries of the metadata that have them.
-        let names: [String]
-        let components: [[UInt8]]
-
-        init?(_ metadata: RecordMetadata, of type: String) {
-            func text(_ name: String) -> String? {
-                metadata.pairs.first { $0.name == name }?.value
-            }
-            let parts = ["BloodPressureSystolic", "BloodPressureDiastolic"]
-            let found: [String: (value: String?, unit: String?)]
-            switch ArchivedType.shortName(of: type) {
-            case "BloodPressure":
-                names = ["Record"]
-                found = Pressures.records(text("Record"))
-            case "blood_pressure":
-                names = ["systolic", "diastolic"]
-                let values = names.map { (value: text($0), unit: Optional("mmHg")) }
-                found = Dictionary(uniqueKeysWithValues: zip(parts, values))
-            default: return nil
-            }
-            var components: [[UInt8]] = []
-            for part in parts {
-                guard let (value, unit) = found[part], let value,
-                    RecordObservations.Word.isNumber(Array(value.utf8))
-                else { return nil }
-                let coding = FHIRCoding(type: part, unit: unit)
-                let codings = coding.loinc.map { code, display -> JSON in
-                    [
-                        "system": "http://loinc.org", "code": .string(code),
-                        "display": .string(display),
-                    ]
-                }
-                let code: JSON = ["coding": .array(codings), "text": .string(part)]
-                components.append(
-                    Array(#"{"code":"#.utf8) + code.bytes
-                        + Array(#","valueQuantity":{"value":\#(value)"#.utf8)
-                        + Origin.bytes(ofUnit: unit, code: coding.unit) + [UInt8(ascii: "}")])
-            }
-            self.components = components
-        }
-
-        /// Returns the values of a correlation's records, by their short types.
-        private static func records(
-            _ written: String?
-        ) -> [String: (value: String?, unit: String?)] {
-            guard let written else { return [:] }
-            do throws(JSONFault) {
-                guard case .array(let list) = try JSONParser.parse(Array(written.utf8)) else {
-                    return [:]
-                }
-                return Dictionary(
-                    list.map { record in
-                        (
-                            ArchivedType.shortName(of: record["type"]?.text ?? ""),
-                            (record["value"]?.text, record["unit"]?.text)
-                        )
-                    }, uniquingKeysWith: { first, _ in first })
-            } catch {
-                // What another program wrote there stays a text.
-                return [:]
-            }
-        }
-    }
-
-    /// The curve of an electrocardiogram as SampledData: of a phone's file, or of the list of
-    /// voltages that Health Auto Export writes.
-    fileprivate struct Curve {
-        /// The entry of the metadata that has it.
-        let name: String
-        let head = Array(#","valueSampledData":{"origin":{"value":0"#.utf8)
-        /// What follows the origin's number; `nil` for the record's own unit.
-        let unit: [UInt8]?
-        let data: [UInt8]
-
-        init?(_ metadata: RecordMetadata, of type: String) {
-            // Samples without a period are no curve; they stay a component.
-            let recorded = RecordedCurve(of: type) { name in
-                metadata.pairs.first { $0.name == name }?.value
-            }
-            guard let recorded else { return nil }
-            name = recorded.name
-            unit = recorded.unit.map {
-                Origin.bytes(ofUnit: $0, code: FHIRCoding(type: type, unit: $0).unit)
-            }
-            let members: JSON = [
-                "period": .number(1000 / recorded.rate), "dimensions": 1,
-                "data": .string(recorded.numbers),
-            ]
-            data = [UInt8(ascii: ",")] + members.bytes.dropFirst()
-        }
+    fileprivate init(
+        _ origin: RecordOrigin, type: String, _ recipient: Recipient, _ devices: FHIRDevices
+    ) {
+        let type = origin.type ?? type
+        let coding = FHIRCoding(type: type, unit: origin.unit)
+        let isWorkout = type == "Workout"
+        let subject = recipient.patient.subject
+        let members: JSON = [
+            "status": "final",
+            "category": FHIRCoding.categories(
+                [coding.category].compactMap(\.self), isPhysicalActivity: isWorkout),
+            "code": FHIRCoding.concept(
+                coding.loinc, type: type, text: ArchivedType.shortName(of: type)),
+            "subject": subject,
+            // A performer is a person or an organisation: the app and the device are the `device`.
+            "performer": isWorkout && recipient.patient != nil ? [subject] : .null,
+            "device": devices.reference(to: origin),
+        ]
+        head = Array(members.withoutNulls.bytes.dropFirst().dropLast())
+        profile = Array(
+            (coding.profile.map {
+                #""meta":{"profile":["http://hl7.org/fhir/StructureDefinition/\#($0)"]},"#
+            } ?? "").utf8)
+        unit = FHIRCoding.bytes(ofUnit: origin.unit, code: coding.unit)
+        isPercentage = type.hasPrefix("HK") && origin.unit == "%"
     }
 }
 
@@ -370,40 +301,17 @@ extension RecordObservations.Word {
     /// Returns the member with the value; of a number what precedes its unit.
     fileprivate init(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)
-        isNumber = isCode(text) && RecordObservations.Word.isNumber(bytes)
+        isNumber = FHIRCoding.isCode(text) && FHIRCoding.isNumber(bytes)
         if isNumber {
             self.bytes = Array(#","valueQuantity":{"value":"#.utf8) + bytes
-        } else if isBlank(text) {
+        } else if FHIRCoding.isBlank(text) {
             self.bytes = []
         } else {
-            let coding: JSON = ["system": RecordObservations.healthKit, "code": .string(text)]
+            let coding: JSON = ["system": FHIRCoding.healthKit, "code": .string(text)]
             let value: JSON =
-                text.hasPrefix("HK") && isCode(text)
+                text.hasPrefix("HK") && FHIRCoding.isCode(text)
                 ? ["valueCodeableConcept": ["coding": [coding]]] : ["valueString": .string(text)]
             self.bytes = [UInt8(ascii: ",")] + value.bytes.dropFirst().dropLast()
         }
     }
-
-    fileprivate static func isNumber(_ bytes: [UInt8]) -> Bool {
-        do throws(JSONFault) {
-            return try JSONParser.parse(bytes).double != nil
-        } catch {
-            return false
-        }
-    }
-}
-
-/// Returns a component; `nil` without a name. FHIR has no empty texts.
-private func component(_ name: String, _ value: String) -> [UInt8]? {
-    guard !isBlank(name) else { return nil }
-    let members: JSON = [
-        "code": ["text": .string(name)], "valueString": isBlank(value) ? .null : .string(value),
-    ]
-    return members.withoutNulls.bytes
-}
-
-private func isBlank(_ text: String) -> Bool { text.allSatisfy(\.isWhitespace) }
-
-private func isCode(_ text: String) -> Bool {
-    !text.isEmpty && !text.contains(where: \.isWhitespace)
 }

@@ -12,6 +12,8 @@ struct Recipient {
     let store: HealthStore
     /// `nil` if nobody said so.
     var patient: FHIRPatient?
+    /// Whether the Devices go there too, so that Observations may refer to them.
+    var hasDevices = true
 }
 
 /// Writes the records of a segment as lines of a file.

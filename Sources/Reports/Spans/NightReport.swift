@@ -115,13 +115,9 @@ package struct NightRow: Reported, PrivateValue {
     /// The minutes asleep.
     var asleep: Double { figures[.totalSleep] ?? night.asleep }
 
-    fileprivate func minutes(_ measure: Measure, _ stages: String...) -> Double? {
+    fileprivate func minutes(_ measure: Measure, _ stages: [String]) -> Double? {
         if let known = figures[measure] { return known }
-        guard figures[.totalSleep] == nil else { return nil }
-        let seconds = night.parts.reduce(0) {
-            $0 + (stages.contains($1.stage) ? $1.end - $1.start : 0)
-        }
-        return seconds == 0 ? nil : Double(seconds) / 60
+        return figures[.totalSleep] == nil ? night.minutes(stages) : nil
     }
 
     private func clock(_ seconds: Int64) -> String {
@@ -149,13 +145,15 @@ package struct NightRow: Reported, PrivateValue {
             .shown("TO") { $0.clock($0.night.end) }.csv(),
         length("asleep_minutes", "minutes asleep", "ASLEEP") { $0.asleep },
         length("deep_minutes", "minutes of deep sleep", "DEEP") {
-            $0.minutes(.deepSleep, "AsleepDeep")
+            $0.minutes(.deepSleep, ["AsleepDeep"])
         },
         length("core_minutes", "minutes of core sleep", "CORE") {
-            $0.minutes(.lightSleep, "AsleepCore", "Asleep", "AsleepUnspecified")
+            $0.minutes(.lightSleep, Night.coreStages)
         },
-        length("rem_minutes", "minutes of REM sleep", "REM") { $0.minutes(.remSleep, "AsleepREM") },
-        length("awake_minutes", "minutes awake", "AWAKE") { $0.minutes(.awake, "Awake") },
+        length("rem_minutes", "minutes of REM sleep", "REM") {
+            $0.minutes(.remSleep, ["AsleepREM"])
+        },
+        length("awake_minutes", "minutes awake", "AWAKE") { $0.minutes(.awake, ["Awake"]) },
         Column("is_over", "whether it has ended, as far as the sources say") { $0.isOver },
         Column("parts", "the parts of the night, in order") { $0.night.parts },
     ])
@@ -251,10 +249,10 @@ package struct NightMonth: Reported, PrivateValue {
             $0.lengths.max()
         },
         minutes("deep_minutes", "minutes of deep sleep, on average") {
-            $0.mean { $0.minutes(.deepSleep, "AsleepDeep") }
+            $0.mean { $0.minutes(.deepSleep, ["AsleepDeep"]) }
         },
         minutes("rem_minutes", "minutes of REM sleep, on average") {
-            $0.mean { $0.minutes(.remSleep, "AsleepREM") }
+            $0.mean { $0.minutes(.remSleep, ["AsleepREM"]) }
         },
         clock("usual_start", "usual beginning, in minutes after midnight", "USUALLY FROM") {
             $0.start.at

@@ -248,6 +248,9 @@ extension CommandSyntax {
                 summary: "whose Observations they are: Patient/ID, or SYSTEM|VALUE of an identifier"
             ),
             OptionSyntax(
+                "grain", value: "GRAIN", choices: ["single", "hourly", "days"],
+                summary: "what an Observation has: a record, readings of an hour, a day"),
+            OptionSyntax(
                 "since", value: "TIME", summary: "only records that start then or later"),
             OptionSyntax("until", value: "TIME", summary: "only records that start before"),
         ],

@@ -54,6 +54,10 @@ struct ExportDataCommand {
             }
             return patient
         }
+        let grain = arguments["grain"].flatMap(FHIRGrain.init) ?? .single
+        guard format == .fhir || arguments["grain"] == nil else {
+            throw CommandFailure(.usage, "--grain is for --format fhir")
+        }
         let file = try composition.jobFile()
         guard let store = try composition.healthStore(file, as: "export-data") else {
             throw CommandFailure(
@@ -62,7 +66,8 @@ struct ExportDataCommand {
         let types = try composition.archivedTypes(
             of: store, named: arguments.all("types").flatMap { $0.split(separator: ",") })
         let export = RecordExport(
-            store, as: format, to: path, of: patient, since: since, until: until)
+            store, as: format, to: path, of: patient, by: grain,
+            in: try composition.dayZone(of: store, file), since: since, until: until)
         StopSignal.prepare()
         var bar = ExportBar(isShown: !composition.console.isQuiet, clock: SystemClock())
         let receipt = try exporting { () throws(RecordExport.Fault) in

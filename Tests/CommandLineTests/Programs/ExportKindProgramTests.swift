@@ -82,7 +82,10 @@ struct ExportKindProgramTests {
     }
 
     @Test(arguments: [
-        ("fhir", "HeartRate", ["Observation.HKQuantityTypeIdentifierHeartRate.ndjson"]),
+        (
+            "fhir, grain: hourly", "HeartRate",
+            ["Device.ndjson", "Observation.HKQuantityTypeIdentifierHeartRate.ndjson"]
+        ),
         ("sqlite", "HeartRate, VO2Max", ["records.db"]),
     ])
     func `a job has a format and types`(

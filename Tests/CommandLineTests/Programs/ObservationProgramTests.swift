@@ -11,7 +11,7 @@ struct ObservationProgramTests {
 
     /// Validates every line, and compares it with what Python's XML parser finds in the export.
     private static let comparison = """
-        import glob, json, sys, zipfile
+        import glob, json, re, sys, zipfile
         import xml.etree.ElementTree as tree
         from decimal import Decimal
         from fhir.resources.R4B.observation import Observation
@@ -22,8 +22,9 @@ struct ObservationProgramTests {
         def time(text):
             return text[:10] + 'T' + text[11:19] + text[20:23] + ':' + text[23:]
         def device(text):
-            if not text or not text.startswith('<<HKDevice: 0x'): return text
-            return '<<HKDevice: ' + text[text.index('>'):]
+            if not text: return {}
+            parts = re.findall(r"(?:^|, )([A-Za-z ]+):(.*?)(?=, [A-Za-z ]+:|>?$)", text)
+            return {name: value for name, value in parts if name != 'creation date'}
         def number(text):
             try: return Decimal(text)
             except Exception: return None
@@ -33,12 +34,22 @@ struct ObservationProgramTests {
             value = number(get('value'))
             if value is not None and get('unit') == '%': value *= 100
             wanted.append(repr([get('type'), get('sourceName'), get('sourceVersion'),
-                device(get('device')), get('unit'), time(get('creationDate')),
+                sorted(device(get('device')).items()), get('unit'), time(get('creationDate')),
                 time(get('startDate')), time(get('endDate')),
                 get('value') if value is None else value.normalize(),
                 sorted((m.get('key'), m.get('value')) for m in record.findall('MetadataEntry'))]))
         types = {line.split("'")[1] for line in wanted}
-        found, ids = [], set()
+        found, ids, devices = [], set(), {}
+        for line in open(folder + '/Device.ndjson', encoding='utf-8'):
+            d = json.loads(line)
+            names = {n['type']: n['name'] for n in d.get('deviceName', [])}
+            fields = {v['type']['text']: v['value'] for v in d.get('version', [])}
+            version = fields.pop('source', None)
+            for key, value in [('name', names.get('model-name')),
+                    ('manufacturer', d.get('manufacturer')), ('model', d.get('modelNumber'))]:
+                if value: fields[key] = value
+            devices['Device/' + d['id']] = (
+                names.get('user-friendly-name'), version, sorted(fields.items()))
         for path in glob.glob(folder + '/Observation.*.ndjson'):
             for line in open(path, encoding='utf-8'):
                 Observation.model_validate_json(line)
@@ -52,12 +63,12 @@ struct ObservationProgramTests {
                 quantity = o.get('valueQuantity', {})
                 value = o.get('valueCodeableConcept', {'coding': [{'code': None}]})
                 parts = [(c['code']['text'], c['valueString']) for c in o.get('component', [])]
-                version = next((v for k, v in parts if k == 'sourceVersion'), None)
-                found.append(repr([o['code']['coding'][-1]['code'], o['performer'][0]['display'],
-                    version, o.get('device', {}).get('display'), quantity.get('unit'), o['issued'],
+                source, version, fields = devices[o['device']['reference']]
+                found.append(repr([o['code']['coding'][-1]['code'], source,
+                    version, fields, quantity.get('unit'), o['issued'],
                     period['start'], period['end'],
                     quantity['value'].normalize() if quantity else value['coding'][0]['code'],
-                    sorted(part for part in parts if part[0] != 'sourceVersion')]))
+                    sorted(parts)]))
         print(len(wanted), len(found), len(ids), sorted(wanted) == sorted(found))
         """
 
@@ -118,26 +129,33 @@ struct ObservationProgramTests {
 
         let lines = try #require(files["Observation.HKQuantityTypeIdentifierHeartRate.ndjson"])
         let line = try #require(lines.first)
-        let id = try #require(
-            line.firstMatch(
-                of: /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/))
+        let device = try #require(files["Device.ndjson"]?.first)
+        let id = /[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/
+        let deviceID = try #require(device.firstMatch(of: id))
         #expect(
-            line.replacing(id.output, with: "ID") == """
-                {"resourceType":"Observation","id":"ID","status":"final","category":[{"coding":[{\
+            line.replacing(deviceID.output, with: "DEVICE").replacing(id, with: "ID") == """
+                {"resourceType":"Observation","id":"ID","meta":{"profile":[\
+                "http://hl7.org/fhir/StructureDefinition/heartrate"]},"status":"final",\
+                "category":[{"coding":[{\
                 "system":"http://terminology.hl7.org/CodeSystem/observation-category",\
                 "code":"vital-signs"}]}],"code":{"coding":[{"system":"http://loinc.org",\
                 "code":"8867-4","display":"Heart rate"},{\
                 "system":"http://developer.apple.com/documentation/healthkit",\
                 "code":"HKQuantityTypeIdentifierHeartRate"}],"text":"HeartRate"},\
                 "subject":{"display":"the person whose records these are"},\
-                "performer":[{"display":"Watch"}],\
-                "device":{"display":"<<HKDevice: >, name:Watch>"},\
+                "device":{"reference":"Device/DEVICE","display":"Watch"},\
                 "effectiveDateTime":"2026-01-02T03:04:05+01:00",\
                 "issued":"2026-01-02T03:05:00+01:00",\
                 "valueQuantity":{"value":61.10,"unit":"count/min",\
                 "system":"http://unitsofmeasure.org","code":"/min"},\
-                "component":[{"code":{"text":"sourceVersion"},"valueString":"12.1"},\
-                {"code":{"text":"HKMetadataKeyHeartRateMotionContext"},"valueString":"1"}]}
+                "component":[{"code":{"text":"HKMetadataKeyHeartRateMotionContext"},\
+                "valueString":"1"}]}
+                """)
+        #expect(
+            device.replacing(id, with: "ID") == """
+                {"resourceType":"Device","id":"ID","deviceName":[{"name":"Watch",\
+                "type":"user-friendly-name"},{"name":"Watch","type":"model-name"}],\
+                "version":[{"type":{"text":"source"},"value":"12.1"}]}
                 """)
     }
 
@@ -148,7 +166,9 @@ struct ObservationProgramTests {
         let resting = Self.heartRate.replacing("HeartRate\" ", with: "RestingHeartRate\" ")
         let later = Self.heartRate.replacing("03:04:05", with: "04:04:05")
         func ids(_ files: [String: [String]]) -> Set<Substring> {
-            Set(files.values.joined().compactMap { $0.firstMatch(of: /"id":"(.*?)"/)?.output.1 })
+            Set(
+                files.filter { $0.key != "Device.ndjson" }.values.joined()
+                    .compactMap { $0.firstMatch(of: /"id":"(.*?)"/)?.output.1 })
         }
 
         let first = ids(
@@ -173,9 +193,10 @@ struct ObservationProgramTests {
         let rotated = try await playground.run("key", "rotate")
         let again = ids(try await export([Self.heartRate], to: "again", in: playground))
 
-        #expect(first.count == 1 && others.count == 1 && first != others)
+        // The record and its device.
+        #expect(first.count == 2 && others.count == 2 && Set(first).isDisjoint(with: others))
         #expect(rotated.status == 0, "\(rotated.errors)")
-        #expect(again == first)
+        #expect(Set(again) == Set(first))
     }
 
     @Test(arguments: [
@@ -240,6 +261,61 @@ struct ObservationProgramTests {
             #expect(line.contains(wanted.replacing("\n", with: "")), "\(line)")
         }
         #expect(!line.contains("\"Record\""))
+        #expect(line.contains(#""profile":["http://hl7.org/fhir/StructureDefinition/bp"]"#))
+    }
+
+    @Test func `a workout has its length, energy, distance and heart rates as quantities`()
+        async throws
+    {
+        let playground = try await Playground(sandboxOptions: nil)
+        func statistics(_ type: String, _ attributes: String) -> String {
+            "<WorkoutStatistics type=\"HKQuantityTypeIdentifier\(type)\" \(attributes)/>"
+        }
+        let workout = """
+            <Workout workoutActivityType="HKWorkoutActivityTypeRunning" duration="46.31" \
+            durationUnit="min" sourceName="Watch" startDate="2026-01-02 03:04:05 +0100" \
+            endDate="2026-01-02 03:52:05 +0100">\
+            \(statistics("ActiveEnergyBurned", #"sum="397" unit="Cal""#))\
+            \(statistics("DistanceWalkingRunning", #"sum="8.2" unit="km""#))\
+            \(statistics("HeartRate", #"average="141.2" maximum="170" unit="count/min""#))\
+            </Workout>
+            """
+
+        let files = try await export([workout], in: playground)
+
+        let line = files["Observation.Workout.ndjson"]?.first ?? ""
+        for (code, value) in [
+            ("55411-3", #"{"value":46.31,"unit":"min","system":"http://unitsofmeasure.org","#),
+            ("55424-6", #"{"value":397,"unit":"Cal","#), ("55430-3", #"{"value":8.2,"unit":"km","#),
+            ("55425-3", #"{"value":141.2,"#), ("55426-1", #"{"value":170,"#),
+            ("73985-4", "HKWorkoutActivityTypeRunning"), ("PhysicalActivity", "pa-temporary-codes"),
+        ] {
+            #expect(line.contains(code) && line.contains(value), "\(code) \(line)")
+        }
+        #expect(!line.contains(#""text":"durationUnit""#))
+        #expect(line.contains(#"{"code":{"text":"WorkoutStatistics"},"valueString":"#))
+    }
+
+    @Test(arguments: ["hourly", "days"])
+    func `an export has a grain, which the other formats have not`(grain: String) async throws {
+        let playground = try await Playground(sandboxOptions: nil)
+        let later = Self.heartRate.replacing("03:04:05", with: "03:04:15")
+        _ = try await export([Self.heartRate, later], in: playground)
+        let folder = "\(playground.folder.path)/\(grain)"
+
+        let result = try await playground.run(
+            "export-data", "--out", folder, "--format", "fhir", "--grain", grain,
+            environment: ["TZ": "UTC"])
+        let csv = try await playground.run("export-data", "--out", folder, "--grain", grain)
+
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(result.output.contains("2 records of 1 type"), "\(result.output)")
+        let name = grain == "days" ? "days" : "HKQuantityTypeIdentifierHeartRate"
+        let text = String(
+            decoding: try TemporaryFolder.read("\(folder)/Observation.\(name).ndjson"),
+            as: UTF8.self)
+        #expect(text.contains(grain == "days" ? "41924-2" : #""data":"61.10 61.10""#), "\(text)")
+        #expect(csv.status == 64 && csv.errors.contains("--grain is for --format fhir"))
     }
 
     @Test(arguments: [

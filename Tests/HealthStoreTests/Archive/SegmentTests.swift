@@ -109,16 +109,31 @@ struct SegmentTests {
             #expect(throws: ArchiveError.malformed) {
                 try Segment(Array(bytes[..<count]), decompressor)
             }
+            #expect(throws: ArchiveError.malformed) {
+                try Segment.origins(in: Array(bytes[..<count]), decompressor)
+            }
         }
         for _ in 0..<5000 {
             var changed = bytes
             changed[Int.random(in: changed.indices, using: &random)] = UInt8.random(
                 in: 0...255, using: &random)
             do throws(ArchiveError) {
+                _ = try Segment.origins(in: changed, decompressor)
                 _ = try Segment(changed, decompressor)
             } catch {
                 #expect(error == .malformed)
             }
+        }
+    }
+
+    @Test func `the origins of records are read without the records`() throws {
+        var random = SystemRandomNumberGenerator()
+        for count in [0, 1, 2, 300] {
+            let segment = segment(count, &random)
+
+            let origins = try Segment.origins(in: segment.encoded(compressor), decompressor)
+
+            #expect(Set(origins) == Set(segment.records.map { segment.texts[$0.origin] }))
         }
     }
 
