@@ -4,6 +4,7 @@ import ClarityScheduler
 import Platform
 import ClarityJobs
 @preconcurrency import Glibc
+import Synchronization
 
 /// `benchmark-upload URL COUNT BATCH`: uploads invented heart rates with the client, and writes the
 /// microseconds of processor time that it took, then of wall time.
@@ -12,7 +13,9 @@ import ClarityJobs
 /// line with its length. `benchmark-upload prepared URL FILE BATCH` sends such bodies with the
 /// transport alone. `benchmark-upload job URL COUNT FOLDER` runs the whole upload job, from the
 /// encrypted outbox in a new state directory. `benchmark-upload queue URL FIRST FOLDER` logs in
-/// there, and queues a hundred samples from the `FIRST` on.
+/// there, and queues a hundred samples from the `FIRST` on. `benchmark-upload fhir URL COUNT FOLDER`
+/// sends the archive of that state directory to a FHIR server, `COUNT` Observations, and writes its
+/// peak of memory in KiB too.
 @main
 enum Upload {
     static func main() async throws {
@@ -26,6 +29,7 @@ enum Upload {
         switch mode {
         case "prepared": try await send(preparedIn: second, to: target)
         case "job": try await runJob(count, in: third, to: target)
+        case "fhir": try await sendArchive(count, in: third, to: target)
         case "queue": _ = try queue(count..<count + 100, in: third, to: target)
         case "bodies": try writeBodies((0..<count).map(sample), size, to: target)
         default: try await upload((0..<count).map(sample), size, to: target)
@@ -62,6 +66,35 @@ enum Upload {
             exit(1)
         }
         print(processorMicroseconds() - cpu, (end - wall).milliseconds * 1000)
+    }
+
+    private static func sendArchive(
+        _ count: Int, in folder: String, to base: String
+    ) async throws {
+        guard let job = JobID("clinic") else { exit(70) }
+        let clock = SystemClock()
+        let order = AttemptOrder(
+            run: RunID(1), job: job, kind: JobKind("fhir-upload"), attempt: 1, fencingToken: 1,
+            scheduledFor: clock.now, timeout: .seconds(900), warning: .seconds(10),
+            memoryLimitBytes: 1 << 30,
+            options: [
+                "state.directory": folder, "url": base, "patient": "Patient/p1",
+            ])
+        let (cpu, wall) = (processorMicroseconds(), clock.elapsed)
+        let sent = Mutex<Int64>(0)
+        let outcome = await AttemptRunner.run(
+            order, environment: [:], clock: clock, transport: { try CurlTransport(version: "0") },
+            report: { report in
+                if case .count(name: "observations_sent", let number) = report {
+                    sent.withLock { $0 = number }
+                }
+            }, isEnding: { false })
+        let end = clock.elapsed
+        guard outcome == .success, sent.withLock({ $0 }) == Int64(count) else { exit(1) }
+        var usage = rusage()
+        getrusage(RUSAGE_SELF, &usage)
+        print(
+            processorMicroseconds() - cpu, (end - wall).milliseconds * 1000, usage.ru_maxrss)
     }
 
     private static func send(preparedIn path: String, to url: String) async throws {

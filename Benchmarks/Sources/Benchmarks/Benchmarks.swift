@@ -23,6 +23,7 @@ enum Benchmarks {
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()
+            case "fhir": section = try FHIRUploading(surroundings).measure()
             case "import": section = try Importing(surroundings).measure()
             case "records": section = try Records(surroundings).measure()
             case "metrics": section = try LongLife(surroundings).measure()

@@ -57,7 +57,7 @@ public struct FHIRReview {
     }
 
     private func compare(_ since: String?, _ settles: Bool) async throws -> FHIRComparison {
-        let naming = try await server.naming()
+        let naming = try await server.abilities().naming
         let names = try ledger.parts()
         var parts = names.map { SentPart(name: $0) }
         var known: [FHIRID: Known] = [:]
@@ -196,7 +196,7 @@ public struct FHIRReview {
     ) async throws -> FHIRErasureResult {
         var result = planned
         do {
-            let naming = try await server.naming()
+            let naming = try await server.abilities().naming
             var book = try FHIRUploadBook(options, context)
             try context.store.audit.record(
                 .erased, planned.resources, detail: "at \(options.url), by fhir erase")

@@ -66,7 +66,7 @@ struct FHIRServer {
     ///
     /// - Throws: `FHIRRefusal` unless it is a server of R4 that can keep a resource from being
     ///   stored twice.
-    func naming() async throws -> FHIRNaming {
+    func abilities() async throws -> (naming: FHIRNaming, takesDevices: Bool) {
         let statement = try await answer(to: request(.get, "/metadata"))
         guard statement["resourceType"]?.text == "CapabilityStatement" else {
             throw FHIRRefusal(.configuration, "`\(base)/metadata` is no CapabilityStatement")
@@ -79,14 +79,18 @@ struct FHIRServer {
         }
         let resources = (statement["rest"]?.list ?? []).flatMap { $0["resource"]?.list ?? [] }
         let observation = resources.first { $0["type"]?.text == "Observation" }
-        guard observation?["updateCreate"] == .bool(false) else { return .byClient }
+        guard observation?["updateCreate"] == .bool(false) else {
+            let knowsDevices = resources.contains { $0["type"]?.text == "Device" }
+            return (.byClient, resources.isEmpty || knowsDevices)
+        }
         guard observation?["conditionalCreate"] == .bool(true) else {
             throw FHIRRefusal(
                 .configuration,
                 "`\(base)` takes neither ids that a client chooses for Observations (updateCreate) nor "
                     + "conditional creates, without which a repetition could make a second one")
         }
-        return .byServer
+        // A Device has no id before the server has given it one, so nothing can refer to it.
+        return (.byServer, false)
     }
 
     /// Checks that the server knows the patient, if it lets this client read it. Some servers take

@@ -23,7 +23,7 @@ struct FHIRUploadBook {
     }
 
     /// A part under way.
-    private struct Page {
+    private final class Page {
         let name: String
         let type: String
         let resource: String
@@ -38,8 +38,18 @@ struct FHIRUploadBook {
         var isClosed = false
         var isWhole = true
         var hasChanged = false
+        var hasSent = false
 
         var isDone: Bool { isClosed && isWhole && expected == 0 }
+
+        init(
+            _ name: String, _ type: String, _ resource: String, digest: UInt64? = nil,
+            records: Int64? = nil, _ sent: SentResources
+        ) {
+            (self.name, self.type, self.resource, self.digest) = (name, type, resource, digest)
+            (self.sent, self.records) = (sent, records ?? sent.records)
+            counted = SentSums(sent)
+        }
     }
 
     let ledger: SentLedger
@@ -54,6 +64,8 @@ struct FHIRUploadBook {
     private var answeredBundles: [Int] = []
     private var unwritten = 0
     private var counts: WorkCounts
+    /// What `counts` does not have yet, by what became of it.
+    private var uncounted: (observations: [String: Int64], devices: [String: Int64]) = ([:], [:])
     private var types: Set<String> = []
     private var refusals: [String: Int] = [:]
 
@@ -79,20 +91,16 @@ struct FHIRUploadBook {
     mutating func open(
         _ part: FHIRContent.Part, at index: Int, records: Int
     ) throws(HealthStoreError) {
-        let sent = try ledger.sent(of: part.name)
         pages[index] = Page(
-            name: part.name, type: part.type, resource: part.resource, digest: part.digest,
-            records: Int64(records), sent: sent, counted: SentSums(sent))
+            part.name, part.type, part.resource, digest: part.digest, records: Int64(records),
+            try ledger.sent(of: part.name))
     }
 
     /// Opens a part of which nothing is sent any more.
     mutating func open(
         name: String, type: String, resource: String, at index: Int
     ) throws(HealthStoreError) {
-        let sent = try ledger.sent(of: name)
-        pages[index] = Page(
-            name: name, type: type, resource: resource, digest: nil, records: sent.records,
-            sent: sent, counted: SentSums(sent))
+        pages[index] = Page(name, type, resource, try ledger.sent(of: name))
     }
 
     /// No further entry of a part follows.
@@ -144,44 +152,59 @@ struct FHIRUploadBook {
     mutating func settle(
         _ change: FHIRBundle.Change, _ id: FHIRID, of index: Int, _ answer: Answer
     ) {
-        guard var page = pages.removeValue(forKey: index) else { return }
-        defer { pages[index] = page }
+        guard let page = pages[index] else { return }
         page.expected -= 1
         page.hasChanged = true
         unwritten += 1
-        let kind = page.resource == "Device" ? "devices" : "observations"
         func confirm(_ content: UInt64, _ server: UInt64, _ what: String) {
             page.sent.confirm(id, SentResources.Version(content: content, server: server))
-            counts.add(1, to: "\(kind)_\(what)")
+            count(what, page)
         }
         switch (change, answer) {
         case (.put(let content), .stored(let server)):
             confirm(content, server, "sent")
-            if kind == "observations" { types.insert(page.type) }
         case (.put(let content), .found(let server)): confirm(content, server, "found")
         case (.put, .otherContent(let server)):
             confirm(SentBundle.unknown, server, "found")
             page.isWhole = false
         case (.put(let content), .refused(let code)):
             page.sent.refused[id] = content
-            refuse(code, kind)
+            refuse(code, page)
         case (.withdraw, .refused(let code)):
             page.sent.withdraw(id)
-            refuse(code, kind)
+            refuse(code, page)
         case (.withdraw, _):
             page.sent.withdraw(id)
-            counts.add(1, to: "\(kind)_withdrawn")
+            count("withdrawn", page)
         case (.delete, .stored), (.delete, .missing):
             page.sent.erase(id)
-            counts.add(1, to: "\(kind)_erased")
-        case (.delete, .refused(let code)): refuse(code, kind)
+            count("erased", page)
+        case (.delete, .refused(let code)): refuse(code, page)
         case (.delete, _), (.put, .missing): page.isWhole = false
         }
     }
 
-    private mutating func refuse(_ code: String, _ kind: String) {
+    private mutating func refuse(_ code: String, _ page: Page) {
         refusals[code, default: 0] += 1
-        counts.add(1, to: "\(kind)_refused")
+        count("refused", page)
+    }
+
+    private mutating func count(_ what: String, _ page: Page) {
+        let isDevice = page.resource == "Device"
+        if isDevice { uncounted.devices[what, default: 0] += 1 }
+        if !isDevice { uncounted.observations[what, default: 0] += 1 }
+        page.hasSent = page.hasSent || what == "sent"
+    }
+
+    /// Reports what was counted: once for a bundle, because each report is a message.
+    mutating func tellCounts() {
+        for (what, number) in uncounted.observations.sorted(by: { $0.key < $1.key }) {
+            counts.add(number, to: "observations_\(what)")
+        }
+        for (what, number) in uncounted.devices.sorted(by: { $0.key < $1.key }) {
+            counts.add(number, to: "devices_\(what)")
+        }
+        uncounted = ([:], [:])
     }
 
     // MARK: Writing down
@@ -190,7 +213,9 @@ struct FHIRUploadBook {
     mutating func write() throws(HealthStoreError) -> [(name: String, digest: UInt64)] {
         var rows: [(name: String, sent: SentResources)] = []
         var done: [(name: String, digest: UInt64)] = []
-        for (index, var page) in pages {
+        tellCounts()
+        for (index, page) in pages {
+            if page.hasSent, page.resource != "Device" { types.insert(page.type) }
             if page.isDone, let digest = page.digest {
                 page.hasChanged = page.hasChanged || page.sent.records != page.records
                 page.sent.records = page.records
@@ -203,7 +228,7 @@ struct FHIRUploadBook {
                 rows.append((page.name, page.sent))
                 (page.counted, page.hasChanged) = (now, false)
             }
-            pages[index] = page.isClosed && page.expected <= 0 ? nil : page
+            if page.isClosed, page.expected <= 0 { pages[index] = nil }
         }
         if !rows.isEmpty || !answeredBundles.isEmpty {
             try ledger.settle(rows, sums, answered: answeredBundles)

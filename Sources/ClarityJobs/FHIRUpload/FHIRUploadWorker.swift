@@ -43,11 +43,13 @@ struct FHIRUpload {
     private static let partPortion = 50
     /// The most bytes of a bundle with more than one entry.
     private static let mostBytes = 2 << 20
+    /// The index of the part with the devices.
+    private static let devices = -1
 
     private let options: FHIRUploadOptions
     private let context: WorkContext
     private let server: FHIRServer
-    private let content: FHIRContent
+    private var content: FHIRContent
     private var naming = FHIRNaming.byClient
     private var book: FHIRUploadBook
     /// The digest of each part of which the server has answered everything.
@@ -75,11 +77,16 @@ struct FHIRUpload {
     mutating func run() async throws -> Outcome {
         var isFailure = false
         defer { book.note(isFailure: isFailure) }
-        let open = try content.parts().filter { done[$0.name] != $0.digest }
+        // A part brings the devices that it refers to.
+        let open = try content.parts().filter {
+            $0.resource == "Observation" && done[$0.name] != $0.digest
+        }
         let doubtful = try book.ledger.openBundles()
         guard !open.isEmpty || !doubtful.isEmpty else { return .success }
         if !context.isDryRun {
-            naming = try await server.naming()
+            let abilities = try await server.abilities()
+            naming = abilities.naming
+            content.refersToDevices = abilities.takesDevices
             try await server.check(try options.knownPatient)
             try await lookUp(doubtful, among: open)
         }
@@ -94,15 +101,14 @@ struct FHIRUpload {
 
     /// Sends parts, and writes down what became of them however it ends.
     private mutating func send(_ parts: [FHIRContent.Part]) async throws {
+        try book.open(
+            name: FHIRContent.devices, type: FHIRContent.devices, resource: "Device",
+            at: FHIRUpload.devices)
         try await withThrowingTaskGroup(of: FHIRFlight.self) { flights in
             do {
-                var type = parts.first?.resource
                 for (index, part) in parts.enumerated() where end == nil {
                     try context.checkTime()
                     context.report(.progress(done: Int64(index), total: Int64(parts.count)))
-                    // Observations may refer to the devices before them.
-                    if part.resource != type { try await land(&flights, leaving: 0) }
-                    type = part.resource
                     try await fill(part, at: index, &flights)
                 }
                 try await launch(&flights)
@@ -136,6 +142,7 @@ struct FHIRUpload {
             untrue = Set(book[index].confirmed.keys).subtracting(ids.lazy.map(\.id)).sorted()
         }
         guard !wanted.isEmpty || !untrue.isEmpty else { return }
+        try await send(portion.devices, &flights)
         try book.audit(part, wanted.count + untrue.count)
         // A server that chooses the ids has to be asked for those of what it has.
         var known: [FHIRID: FHIRFound] = [:]
@@ -146,7 +153,7 @@ struct FHIRUpload {
         for place in wanted where end == nil {
             let (id, version) = ids[place]
             try await add(
-                portion.resource(at: place), id, .put(content: version), part, index,
+                portion.resource(at: place), id, .put(content: version), part.resource, index,
                 known[id], &flights)
         }
         for id in untrue where end == nil {
@@ -157,24 +164,40 @@ struct FHIRUpload {
                 continue
             }
             try await add(
-                content.withdrawal(of: id, from: part), id, .withdraw, part, index, known[id],
+                content.withdrawal(of: id, from: part), id, .withdraw, part.resource, index,
+                known[id], &flights)
+        }
+    }
+
+    /// Sends the devices that the server does not have, and waits for the answers: a server may
+    /// refuse what refers to one that it does not know.
+    private mutating func send(
+        _ devices: [(id: FHIRID, bytes: [UInt8])], _ flights: inout FHIRFlights
+    ) async throws {
+        let new = devices.filter { !book[FHIRUpload.devices].isSettled($0.id, 0) }
+        guard !new.isEmpty else { return }
+        for device in new {
+            try await add(
+                device.bytes, device.id, .put(content: 0), "Device", FHIRUpload.devices, nil,
                 &flights)
         }
+        try await launch(&flights)
+        try await land(&flights, leaving: 0)
     }
 
     private mutating func add(
         _ resource: [UInt8], _ id: FHIRID, _ change: FHIRBundle.Change,
-        _ part: FHIRContent.Part, _ index: Int, _ known: FHIRFound?, _ flights: inout FHIRFlights
+        _ type: String, _ index: Int, _ known: FHIRFound?, _ flights: inout FHIRFlights
     ) async throws {
         if let filling,
             filling.entries.count >= mostEntries
                 || filling.count + resource.count > FHIRUpload.mostBytes
-                || filling.type != part.resource
+                || filling.type != type
         {
             try await launch(&flights)
         }
         book.expect(index)
-        if filling == nil { filling = FHIRBundle(of: part.resource, naming) }
+        if filling == nil { filling = FHIRBundle(of: type, naming) }
         filling?.put(resource, id, change, part: index, serverID: known?.serverID)
     }
 
@@ -210,6 +233,7 @@ struct FHIRUpload {
     ) async throws {
         while book.inFlight > most, let flight = try await flights.next() {
             try await settle(flight)
+            book.tellCounts()
             while end == nil, let half = halves.popLast() { try await launch(half, &flights) }
             if book.isPortion { try write() }
         }
@@ -294,6 +318,16 @@ struct FHIRUpload {
         var entries: [String: [SentBundle.Entry]] = [:]
         for bundle in bundles.values {
             for entry in bundle.entries { entries[bundle.parts[entry.part], default: []].append(entry) }
+        }
+        if let doubtful = entries[FHIRContent.devices] {
+            try book.open(
+                name: FHIRContent.devices, type: FHIRContent.devices, resource: "Device",
+                at: FHIRUpload.devices)
+            for there in try await server.find(doubtful.map(\.id), "Device", naming).values {
+                book.expect(FHIRUpload.devices)
+                book.settle(
+                    .put(content: 0), there.id, of: FHIRUpload.devices, .found(there.version))
+            }
         }
         for (index, part) in open.enumerated() {
             guard let doubtful = entries[part.name] else { continue }

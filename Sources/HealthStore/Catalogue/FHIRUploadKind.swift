@@ -6,16 +6,6 @@ extension JobKind {
     public static let fhirUpload = JobKind("fhir-upload")
 }
 
-/// How fine the records go to a FHIR server.
-public enum FHIRGrain: String, CaseIterable, Sendable {
-    /// Each record as a resource.
-    case single
-    /// The readings of an hour together.
-    case hourly
-    /// The days and nights, where a day has a value for a type; all other records one by one.
-    case days
-}
-
 /// The options of the kind `fhir-upload`.
 public struct FHIRUploadOptions: KindOptions {
     public static let declaration = JobKindDeclaration(

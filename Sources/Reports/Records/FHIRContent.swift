@@ -49,7 +49,7 @@ public struct FHIRContent {
     /// is, and what a clinic has.
     private static let unasked: Set<String> = ["ClinicalRecord", "Me", "WorkoutRoutePoint"]
 
-    private let recipient: Recipient
+    private var recipient: Recipient
     private let grain: FHIRGrain
     private let types: [ArchivedType]
     private let zone: Zone
@@ -97,6 +97,15 @@ public struct FHIRContent {
         }
     }
 
+    /// Whether Observations refer to their Devices, and parts bring these.
+    public var refersToDevices: Bool {
+        get { recipient.hasDevices }
+        set { recipient.hasDevices = newValue }
+    }
+
+    /// The name of the part with the Devices.
+    public static let devices = "devices"
+
     // MARK: Parts
 
     /// Returns the parts in the order in which they are sent. No record is opened for it.
@@ -105,7 +114,7 @@ public struct FHIRContent {
         let months = types.flatMap(\.typeMonths)
         guard !months.isEmpty else { return [] }
         let devices = Part(
-            name: "devices", type: "devices", resource: "Device",
+            name: FHIRContent.devices, type: FHIRContent.devices, resource: "Device",
             digest: digest(of: months, generations), content: .devices)
         let isOfDay = { grain == .days && FHIRDays.cover($0) }
         let single = types.filter { !isOfDay($0) }.flatMap { type in
@@ -126,7 +135,7 @@ public struct FHIRContent {
         let resource: JSON = [
             "resourceType": .string(part.resource), "id": .string(id.text),
             "status": "entered-in-error", "code": ["text": .string(part.type)],
-            "subject": FHIRPatient?.some(patient).subject,
+            "subject": recipient.patient.subject,
         ]
         return resource.bytes
     }
@@ -192,6 +201,8 @@ public struct FHIRContent {
         public let damage: String?
         /// How many records of the archive it covers.
         public let records: Int
+        /// The Devices that the resources refer to.
+        public private(set) var devices: [(id: FHIRID, bytes: [UInt8])] = []
         /// The id of each resource and the version of its content: 0 where the id already tells the
         /// content.
         public private(set) var resources: [(id: FHIRID, version: UInt64)] = []
@@ -220,6 +231,10 @@ public struct FHIRContent {
             _ recipient: Recipient, damage: String?
         ) {
             self.damage = damage
+            if recipient.hasDevices {
+                let origins = Set(segment.records.lazy.map(\.origin)).map { segment.texts[$0] }
+                devices = FHIRDevices(recipient).resources(of: Set(origins))
+            }
             var lines = RecordObservations(segment, type: type, recipient)
             var ids = RecordIDs(segment, of: type, in: recipient.store)
             let isWhole =

@@ -40,7 +40,7 @@ struct FHIRLoginTests {
         let refusal = await #expect(throws: FHIRRefusal.self) {
             try await login.authorize(HTTPRequest(.get, Self.base))
         }
-        return (try #require(refusal?.outcome), bench.backend.requests)
+        return (try #require(refusal).outcome(), bench.backend.requests)
     }
 
     private func token(of request: HTTPRequest) -> String? {

@@ -313,6 +313,13 @@ struct ResultProgramTests {
         try await add("outbox discard", ["--all", "--yes"], to: &outputs, playground)
         try await add("outbox erase", ["--all", "--yes"], to: &outputs, playground)
 
+        // A FHIR server.
+        let server = try await FHIRScene()
+        _ = try await server.send()
+        try await add("fhir list", to: &outputs, server.playground)
+        try await add("fhir verify", ["clinic"], to: &outputs, server.playground)
+        try await add("fhir erase", ["clinic", "--yes"], to: &outputs, server.playground)
+
         // The tokens of those who push.
         try await add("receive token add", ["phone"], to: &outputs, playground) {
             _ = try await playground.run("receive", "token", "revoke", "phone")
