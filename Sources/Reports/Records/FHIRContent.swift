@@ -143,11 +143,11 @@ public struct FHIRContent {
     private func dayParts(
         _ types: [ArchivedType], _ generations: [TypeMonth: UInt64]
     ) throws(HealthStoreError) -> [Part] {
-        let store = store
         guard !types.isEmpty else { return [] }
-        let revisions = [
-            try store.cache.revisions(of: .activity), try store.cache.revisions(of: .sleep),
-        ]
+        let groups: [MetricGroup] =
+            types.contains { $0.name == FHIRDays.sleep } ? [.activity, .sleep] : [.activity]
+        var revisions: [[Int: UInt64]] = []
+        for group in groups { revisions.append(try store.cache.revisions(of: group)) }
         // A day of the zone may begin in the month of UTC before or after, and a night ends in one.
         let months = Set(
             (types.flatMap(\.months) + revisions.flatMap(\.keys)).flatMap { ($0 - 1)...($0 + 1) })
@@ -208,13 +208,14 @@ public struct FHIRContent {
         public private(set) var resources: [(id: FHIRID, version: UInt64)] = []
 
         private let content: Content
+        private let archived: [ArchivedRecord]
         private var lines: RecordObservations?
 
         private enum Content {
             case made([[UInt8]])
             /// Each record by itself: their indices, or `nil` for all.
-            case records(Segment, [Int]?)
-            case hours(Segment, HourlyReadings)
+            case records([Int]?)
+            case hours(HourlyReadings)
         }
 
         fileprivate init(
@@ -223,6 +224,7 @@ public struct FHIRContent {
         ) {
             (self.damage, self.records) = (damage, records)
             content = .made(made.map(\.bytes))
+            archived = []
             resources = made.map { ($0.id, versions?.digest(of: $0.bytes) ?? 0) }
         }
 
@@ -231,6 +233,7 @@ public struct FHIRContent {
             _ recipient: Recipient, damage: String?
         ) {
             self.damage = damage
+            archived = segment.records
             if recipient.hasDevices {
                 let origins = Set(segment.records.lazy.map(\.origin)).map { segment.texts[$0] }
                 devices = FHIRDevices(recipient).resources(of: Set(origins))
@@ -245,7 +248,7 @@ public struct FHIRContent {
                 ? nil : segment.records.indices.filter { range.contains(segment.records[$0].start) }
             records = wanted?.count ?? segment.records.count
             guard grain == .hourly, HourlyReadings.areTogether(of: type) else {
-                content = .records(segment, wanted)
+                content = .records(wanted)
                 self.lines = lines
                 let all = segment.records.map { (id: ids.next($0), version: UInt64(0)) }
                 resources = wanted?.map { all[$0] } ?? all
@@ -267,13 +270,15 @@ public struct FHIRContent {
                     resources.append((id, versions.digest(of: bytes)))
                 }
             }
-            content = .hours(segment, hours)
+            content = .hours(hours)
             self.lines = lines
         }
 
         /// Returns the resource under the id with this index, without a line end.
         public mutating func resource(at index: Int) -> [UInt8] {
             var bytes: [UInt8] = []
+            // Most resources have fewer.
+            bytes.reserveCapacity(1024)
             append(index, to: &bytes)
             return bytes
         }
@@ -283,13 +288,13 @@ public struct FHIRContent {
             let id = resources[index].id
             switch content {
             case .made(let made): bytes += made[index]
-            case .records(let segment, let wanted):
-                lines?.append(segment.records[wanted?[index] ?? index], under: id, to: &bytes)
+            case .records(let wanted):
+                lines?.append(archived[wanted?[index] ?? index], under: id, to: &bytes)
                 bytes.removeLast()
-            case .hours(let segment, let hours):
+            case .hours(let hours):
                 switch hours.pieces[index] {
                 case .record(let record):
-                    lines?.append(segment.records[record], under: id, to: &bytes)
+                    lines?.append(archived[record], under: id, to: &bytes)
                     bytes.removeLast()
                 case .readings(let range):
                     lines?.append(hours.readings[range], under: id, to: &bytes)

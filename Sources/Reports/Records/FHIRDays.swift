@@ -229,8 +229,12 @@ struct FHIRDays {
             }
         // A night begins on the day before, and the last one is known by what follows it.
         let around = (days.lowerBound - 1)...(days.upperBound + 1)
-        let rows = try reader.singleRecords("SleepAnalysis", in: around, &report) ?? []
+        let rows = try reader.singleRecords("SleepAnalysis", in: around, &report)
         damage = damage ?? report.damageLine
+        guard let rows else {
+            damage = damage ?? "more than \(HealthReader.mostRecords) records of sleep in a month"
+            return
+        }
         for night in Night.nights(of: rows, in: zone)
         where days.contains(night.day) && range.contains(night.start) {
             records += night.parts.count

@@ -1,3 +1,4 @@
+import HealthModel
 import HealthStore
 
 /// Puts the readings of an hour together that one Observation can have without losing any.
@@ -19,18 +20,18 @@ struct HourlyReadings {
     /// Types of which few are measured in a day, and whose profiles want a quantity.
     private static let rare: Set<String> = [
         "BloodPressureDiastolic", "BloodPressureSystolic", "BodyFatPercentage", "BodyMass",
-        "BodyMassIndex", "BodyTemperature", "Height", "LeanBodyMass", "RestingHeartRate", "VO2Max",
-        "WaistCircumference",
+        "BodyMassIndex", "BodyTemperature", "ForcedExpiratoryVolume1", "ForcedVitalCapacity",
+        "Height", "LeanBodyMass", "RestingHeartRate", "VO2Max", "WaistCircumference",
     ]
 
     private(set) var pieces: [Piece] = []
     /// The indices of records, those of a piece in the order of time.
     private(set) var readings: [Int] = []
 
-    /// Whether the readings of a type go together.
+    /// Whether the readings of a type go together. What is added up takes time, and is no reading.
     static func areTogether(of type: String) -> Bool {
         type.hasPrefix("HKQuantityTypeIdentifier")
-            && !rare.contains(ArchivedType.shortName(of: type))
+            && !rare.contains(ArchivedType.shortName(of: type)) && !RecordFacts(type: type).isSum
     }
 
     /// - Parameter range: the starts of the records that are wanted.

@@ -202,15 +202,15 @@ import Testing
     }
 
     @Test func `a later reading of the hour is a new version of the same resource`() throws {
-        let first = try series([.reading(0, 60)])
-        let second = try series([.reading(20, 61)])
+        let first = try series([.reading(20, 61)])
+        let second = try series([.reading(0, 60)])
         let third = try series([.reading(30, 62)])
 
         #expect(first.map(\.id) == second.map(\.id) && second.map(\.id) == third.map(\.id))
         #expect(Set((first + second + third).map(\.version)).count == 3)
         #expect(try sent(content(.hourly)).map(\.version) == third.map(\.version))
         // A single reading is shown as a quantity, which every reader knows.
-        #expect(first[0].resource["valueQuantity"]?["value"] == 60)
+        #expect(first[0].resource["valueQuantity"]?["value"] == 61)
         #expect(third[0].resource["valueSampledData"]?["data"]?.text == "60 E 61 62")
     }
 
@@ -224,10 +224,12 @@ import Testing
         let other = Entry.reading(80, 81).from("Chest strap")
         let unit = Entry.reading(85, 1).from("Watch", unit: "count/s")
         let next = Entry.reading(3600, 82)
+        let sum = Entry.reading(90, 5).of("HKQuantityTypeIdentifierStepCount", unit: "count")
 
         let found = try series(
             same + [
                 .reading(10, 62), .reading(20, 63), text, long, moving, rare, other, unit, next,
+                sum,
             ])
 
         let values = found.map { one in
@@ -236,9 +238,11 @@ import Testing
                 ?? one.resource["valueString"]?.text ?? ""
         }
         #expect(
-            values.sorted() == ["1", "60", "60", "61", "62 63", "70", "80", "81", "82", "many"])
-        // The text, the long one, both of one instant and the weight.
-        #expect(found.count { $0.version == 0 } == 5)
+            values.sorted() == [
+                "1", "5", "60", "60", "61", "62 63", "70", "80", "81", "82", "many",
+            ])
+        // The text, the long one, both of one instant, the weight and the steps.
+        #expect(found.count { $0.version == 0 } == 6)
         #expect(Set(found.map(\.id)).count == found.count)
     }
 
