@@ -138,7 +138,7 @@ final class MeasuredTransport: HTTPTransport {
         self.report = report
     }
 
-    /// The bytes of all bodies so far. Streams do not count; no upload of samples uses one.
+    /// The bytes of all bodies so far.
     var bodyBytes: Int64 { bytes.load(ordering: .relaxed) }
 
     var executor: (any TaskExecutor)? { transport.executor }

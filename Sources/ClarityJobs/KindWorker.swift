@@ -147,7 +147,7 @@ extension TransportError {
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout:
             return (Failure(.unreachable, "\(receiver) cannot be reached"), false)
         case .stalled, .timeout, .reset, .truncated, .malformed, .badEncoding, .tooLarge,
-            .headTooLarge, .bodyUnreadable, .limited, .limitsUnusable, .cancelled:
+            .headTooLarge, .limited, .limitsUnusable, .cancelled:
             return (Failure(.unreachable, "\(receiver) gave no whole answer"), true)
         }
     }

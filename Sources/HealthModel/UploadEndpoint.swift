@@ -174,8 +174,6 @@ public enum UploadRefusal: Hashable, Sendable, CaseIterable {
 
     /// Whether something is wrong with the sample; otherwise it waits.
     public var isRejection: Bool { self == .outOfRange || self == .notANumber }
-    /// Whether the backend may accept the same sample later.
-    public var mayPass: Bool { self == .inFuture }
 }
 
 extension UploadRefusal: CustomStringConvertible {

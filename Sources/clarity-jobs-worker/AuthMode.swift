@@ -6,7 +6,6 @@ import Reports
 import ClarityScheduler
 import Platform
 import ClarityJobs
-import JSON
 
 /// Logs in and logs out, and everything that an account needs for that.
 enum AuthMode {

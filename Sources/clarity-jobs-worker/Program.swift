@@ -2,10 +2,8 @@ import CLinux
 import Platform
 @preconcurrency import Glibc
 import ClarityScheduler
-import HealthStore
 import Backend
 import BackendContract
-import ClarityJobs
 
 /// Does what the scheduler must not do itself: an attempt or its dry run, a login or logout, an
 /// import, the state of the sources, or a check whether a URL answers.
@@ -163,7 +161,7 @@ enum ProbeMode {
         case .tls, .tlsVersion, .certificateNotTrusted, .certificateOutOfDate,
             .certificateForOtherHost, .pinMismatch, .authoritiesUnreadable:
             words = "no trusted tls connection"
-        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .bodyUnreadable, .limited,
+        case .malformed, .badEncoding, .tooLarge, .headTooLarge, .limited,
             .limitsUnusable:
             words = "no http"
         }

@@ -168,7 +168,6 @@ extension APIError {
         case .authoritiesUnreadable: self = .refused(error.description)
         case .limited(let after): self = .limitReached(after: after)
         case .limitsUnusable(let why): self = .store(Failure(.disk, why))
-        case .bodyUnreadable: self = .store(Failure(.disk, error.description))
         case .malformed: self = .decoding("it is no HTTP")
         case .badEncoding: self = .decoding("it is not compressed as it says")
         case .tooLarge, .headTooLarge: self = .tooLarge

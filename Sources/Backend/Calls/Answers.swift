@@ -51,9 +51,6 @@ public struct ProcessingStatus: Hashable, Sendable {
     public var state: State
     /// The finished share, 0 to 1; `nil` if the backend does not report it.
     public var progress: Double?
-
-    /// Whether the state never changes again.
-    public var isFinal: Bool { [.completed, .failed, .stored].contains(state) }
 }
 
 /// A row of health data as the backend stores it, with the fields that a cache finds it by.

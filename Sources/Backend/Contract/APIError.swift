@@ -204,8 +204,6 @@ public enum TransportError: Error, Hashable, Sendable {
     case tooLarge(limit: Int)
     /// The head of the answer is larger than is read; carries the limit in bytes.
     case headTooLarge(limit: Int)
-    /// The body to send ended early or could not be read.
-    case bodyUnreadable
     /// Nothing was sent: the limits of the backend leave no room before `after`.
     case limited(after: Duration)
     /// Nothing was sent, because the files of the backend's limits cannot be used; carries why.
@@ -245,7 +243,6 @@ extension TransportError: CustomStringConvertible {
         case .tooLarge(let limit): "the backend's answer is larger than \(limit) bytes"
         case .headTooLarge(let limit):
             "the head of the backend's answer is larger than \(limit) bytes"
-        case .bodyUnreadable: "what was to be sent could not be read to its end"
         case .limited:
             "this machine sends the backend as much as `backend.max_requests_per_second` and "
                 + "`backend.max_connections` allow"

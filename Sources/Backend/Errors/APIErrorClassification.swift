@@ -277,7 +277,7 @@ extension TransportError {
             true
         case .offline, .nameNotResolved, .couldNotConnect, .proxyRefused, .connectTimeout, .tls,
             .tlsVersion, .certificateNotTrusted, .certificateOutOfDate, .certificateForOtherHost,
-            .pinMismatch, .authoritiesUnreadable, .bodyUnreadable, .limited, .limitsUnusable,
+            .pinMismatch, .authoritiesUnreadable, .limited, .limitsUnusable,
             .refused:
             false
         }

@@ -41,7 +41,9 @@ final class CurlExchange {
             request.headers + [HTTPHeader("User-Agent", .plain(setup.userAgent))])
         transfer = CurlTransfer(
             largestBody: setup.limits.answerBytes, largestHead: setup.limits.headBytes)
-        sender = CurlExchange.body(of: request).map { CurlSender($0) }
+        sender = request.body.flatMap {
+            $0.count > CurlExchange.largestCopy ? CurlSender($0) : nil
+        }
         // Clears every option, including addresses of the last request's objects; keeps TLS
         // sessions.
         try easy.reset()
@@ -55,15 +57,6 @@ final class CurlExchange {
         try configureBody(of: request)
         try easy.send(fields)
         try easy.receive(into: transfer)
-    }
-
-    private static func body(of request: HTTPRequest) -> RequestBody? {
-        if let stream = request.stream { return stream }
-        guard let body = request.body, body.count > largestCopy else { return nil }
-        return RequestBody(count: body.count) { offset, buffer in
-            buffer.copyBytes(from: body[offset..<(offset + buffer.count)])
-            return buffer.count
-        }
     }
 
     private func configure(
@@ -114,7 +107,6 @@ final class CurlExchange {
     func result(_ code: CURLcode) -> Result<HTTPResponse, TransportError> {
         Result { () throws(TransportError) in
             if let excess = transfer.excess { throw excess }
-            if sender?.hasFailed == true { throw .bodyUnreadable }
             guard code == CURLE_OK else { throw TransportError(easy.verdict(code, transfer)) }
             return HTTPResponse(
                 status: try easy.status(), headers: transfer.headers, body: transfer.body)

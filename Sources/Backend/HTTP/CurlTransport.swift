@@ -132,34 +132,19 @@ struct CurlJob: Sendable {
 ///
 /// Used by one thread: libcurl calls back from within `curl_multi_perform`.
 final class CurlSender {
-    private let body: RequestBody
+    private let body: [UInt8]
     private var offset = 0
-    /// Whether the body could not be read, or ended before its announced length.
-    private(set) var hasFailed = false
 
-    init(_ body: RequestBody) { self.body = body }
+    init(_ body: [UInt8]) { self.body = body }
 
     var count: Int { body.count }
 
-    /// Fills part of `buffer` and returns the number of bytes; 0 at the end, `nil` if the body
-    /// fails to provide its announced length.
-    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        let wanted = min(buffer.count, body.count - offset)
-        guard wanted > 0 else { return 0 }
-        do {
-            let piece = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
-            let count = try body.read(offset, piece)
-            guard (1...wanted).contains(count) else {
-                hasFailed = true
-                return nil
-            }
-            offset += count
-            return count
-        } catch {
-            // The reader's error may hold a path or worse; it is enough that it failed.
-            hasFailed = true
-            return nil
-        }
+    /// Fills part of `buffer` and returns the number of bytes; 0 at the end.
+    func give(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let piece = body[offset..<min(offset + buffer.count, body.count)]
+        buffer.copyBytes(from: piece)
+        offset += piece.count
+        return piece.count
     }
 
     /// Continues from `offset`; returns `false` if that is not within the body.
@@ -177,8 +162,7 @@ func curlWillSend(
 ) -> Int {
     guard let sender else { return Int(CURL_READFUNC_ABORT) }
     let buffer = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
-    let given = Unmanaged<CurlSender>.fromOpaque(sender).takeUnretainedValue().give(buffer)
-    return given ?? Int(CURL_READFUNC_ABORT)
+    return Unmanaged<CurlSender>.fromOpaque(sender).takeUnretainedValue().give(buffer)
 }
 
 /// A `CURLOPT_SEEKFUNCTION` whose user data is a `CurlSender`.

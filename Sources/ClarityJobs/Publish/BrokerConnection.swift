@@ -2,7 +2,6 @@ import CMosquitto
 import ClarityScheduler
 import HealthModel
 import HealthStore
-import Platform
 @preconcurrency import Glibc
 
 /// A connection to a broker of MQTT 5, for messages that it keeps.

@@ -92,24 +92,23 @@ struct APIClientAnswersTests {
         #expect(met == .validation(indices: []))
     }
 
-    static let processingRows: [(String, ProcessingStatus.State, Double?, Bool)] = [
-        (#"{"status":"received","progress":0}"#, .received, 0, false),
-        (#"{"status":"processing","progress":62.5}"#, .processing, 0.625, false),
-        (#"{"status":"completed","progress":100,"message":"m"}"#, .completed, 1, true),
-        (#"{"status":"failed","progress":null}"#, .failed, nil, true),
-        (#"{"status":"requires_review","progress":900}"#, .other, 1, false),
+    static let processingRows: [(String, ProcessingStatus.State, Double?)] = [
+        (#"{"status":"received","progress":0}"#, .received, 0),
+        (#"{"status":"processing","progress":62.5}"#, .processing, 0.625),
+        (#"{"status":"completed","progress":100,"message":"m"}"#, .completed, 1),
+        (#"{"status":"failed","progress":null}"#, .failed, nil),
+        (#"{"status":"requires_review","progress":900}"#, .other, 1),
     ]
 
     @Test(arguments: processingRows)
     func `a processing status has a state and a share`(
-        body: String, state: ProcessingStatus.State, progress: Double?, isFinal: Bool
+        body: String, state: ProcessingStatus.State, progress: Double?
     ) async throws {
         let bench = ClientBench(.status(200, body))
 
         let status = try await bench.client.processing("p/1")
 
         #expect(status == ProcessingStatus(state: state, progress: progress))
-        #expect(status.isFinal == isFinal)
         #expect(bench.transport.calls == ["GET /health-data/processing/p%2F1"])
     }
 

@@ -267,10 +267,6 @@ struct APIErrorTests {
             .authoritiesUnreadable,
             .refused("the certificates of `backend.ca_bundle` cannot be read")
         ),
-        (
-            .bodyUnreadable,
-            .store(Failure(.disk, "what was to be sent could not be read to its end"))
-        ),
         (.limited(after: .seconds(3)), .limitReached(after: .seconds(3))),
         (.limitsUnusable("why"), .store(Failure(.disk, "why"))),
         (.badEncoding, .decoding("it is not compressed as it says")),

@@ -292,49 +292,14 @@ struct CurlTransportTests {
         #expect(server.requests.map(\.target) == ["/", "/second"])
     }
 
-    @Test func `a streamed body arrives as it is`() async throws {
+    @Test func `a large body arrives as it is`() async throws {
         let server = try ScriptedServer([.answer()])
         let text = String(repeating: "abc", count: 100_000)
-        let body = RequestBody(count: text.utf8.count) { offset, buffer in
-            // Provides at most 1000 bytes at once.
-            let piece = text.utf8.dropFirst(offset).prefix(min(1000, buffer.count))
-            buffer.copyBytes(from: piece)
-            return piece.count
-        }
 
-        _ = try await transport().send(HTTPRequest(.post, server.url, stream: body))
+        _ = try await transport().send(HTTPRequest(.post, server.url, body: Array(text.utf8)))
 
         #expect(server.requests.map(\.body) == [text])
         #expect(server.requests.first?.headers["content-length"] == "300000")
-    }
-
-    @Test(arguments: [0, 9, -1])
-    func `a streamed body that ends early ends the request`(last: Int) async throws {
-        let server = try ScriptedServer([.answer()])
-        let body = RequestBody(count: 100) { offset, buffer in
-            if last < 0 { throw TemporaryFolder.Errno(code: 5) }
-            return offset == 0 ? last : 0
-        }
-
-        let fault = await fault(
-            try transport(), HTTPRequest(.post, server.url, stream: body))
-
-        #expect(fault == .bodyUnreadable)
-        #expect(server.requests.isEmpty)
-    }
-
-    @Test func `a file is sent, and what is none is not`() async throws {
-        let folder = try TemporaryFolder()
-        let server = try ScriptedServer([.answer()])
-        let body = try RequestBody.file(try folder.write("body", "text".utf8))
-
-        _ = try await transport().send(HTTPRequest(.post, server.url, stream: body))
-
-        #expect(server.requests.map(\.body) == ["text"])
-        #expect(throws: TransportError.bodyUnreadable) { try RequestBody.file(folder.path) }
-        #expect(throws: TransportError.bodyUnreadable) {
-            try RequestBody.file("\(folder.path)/none")
-        }
     }
 
     @Test func `plain http to another machine is refused before anything is sent`() async throws {

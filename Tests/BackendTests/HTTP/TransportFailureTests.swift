@@ -83,7 +83,6 @@ struct TransportFailureTests {
         (.badEncoding, "the backend's answer is not compressed as it says"),
         (.tooLarge(limit: 9), "the backend's answer is larger than 9 bytes"),
         (.headTooLarge(limit: 9), "the head of the backend's answer is larger than 9 bytes"),
-        (.bodyUnreadable, "what was to be sent could not be read to its end"),
         (.cancelled, "stopped before it was done"), (.refused("why"), "why"),
         (.library(code: 2), "libcurl failed (2)"),
     ])
