@@ -45,14 +45,6 @@ public struct Row: ~Copyable {
 
     init(_ source: Source) { self.source = source }
 
-    /// The number of columns.
-    public var columnCount: Int32 {
-        switch source {
-        case .sqlite(let statement): sqlite3_column_count(statement)
-        case .postgreSQL(let row): row.columnCount
-        }
-    }
-
     /// Whether the column is NULL.
     public func isNull(_ column: Int32) -> Bool {
         switch source {
@@ -124,8 +116,6 @@ extension Row {
 
     @inlinable public func integer(_ column: some RowColumn) -> Int64 { integer(column.position) }
 
-    @inlinable public func real(_ column: some RowColumn) -> Double { real(column.position) }
-
     @inlinable public func text(_ column: some RowColumn) -> String { text(column.position) }
 
     @inlinable public func blob(_ column: some RowColumn) -> [UInt8] { blob(column.position) }
@@ -136,13 +126,6 @@ extension Row {
 
     @inlinable public func optionalText(_ column: some RowColumn) -> String? {
         optionalText(column.position)
-    }
-
-    /// Calls `body` as `withBlob(_:_:)` does.
-    @inlinable public func withBlob<Result>(
-        _ column: some RowColumn, _ body: (UnsafeRawBufferPointer) -> Result
-    ) -> Result {
-        withBlob(column.position, body)
     }
 }
 
@@ -158,8 +141,6 @@ struct PostgresRow {
     let result: OpaquePointer
     let row: Int32
     let fault: Fault
-
-    var columnCount: Int32 { library.pointee.PQnfields(result) }
 
     func isNull(_ column: Int32) -> Bool { library.pointee.PQgetisnull(result, row, column) != 0 }
 

@@ -75,8 +75,6 @@ public struct JSONWriter {
         word(number.description, key)
     }
 
-    @inlinable public mutating func null(_ key: String) { word("null", key) }
-
     @inlinable public mutating func element(_ number: Int) { word(number.description, nil) }
 
     /// Writes a text that needs no escape; `append` appends its bytes.

@@ -28,7 +28,7 @@ struct JSONMessageTests {
             json.array("a") { json in
                 json.element(1)
                 json.array { _ in }
-                json.object { $0.null("n") }
+                json.object { $0.field("n", false) }
                 json.plain(nil) { $0 += "x".utf8 }
             }
             json.field("b", number: 2.0)
@@ -38,6 +38,6 @@ struct JSONMessageTests {
 
         #expect(
             String(decoding: writer.bytes, as: UTF8.self)
-                == #"{"a":[1,[],{"n":null},"x"],"b":2.0,"c":-3,"d":true}"#)
+                == #"{"a":[1,[],{"n":false},"x"],"b":2.0,"c":-3,"d":true}"#)
     }
 }

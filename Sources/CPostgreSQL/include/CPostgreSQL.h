@@ -34,7 +34,6 @@
     each(PQresultStatus) \
     each(PQresultErrorField) \
     each(PQntuples) \
-    each(PQnfields) \
     each(PQfname) \
     each(PQftype) \
     each(PQnparams) \

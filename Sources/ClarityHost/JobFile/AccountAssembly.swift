@@ -144,11 +144,6 @@ struct AccountAssembly {
 
     // MARK: Jobs
 
-    /// The jobs of an account that changes nothing.
-    mutating func commonJobs(_ decoding: inout Decoding) -> Jobs {
-        jobs("", defaults, sections, root["jobs"], &decoding)
-    }
-
     private mutating func jobs(
         of account: DeclaredAccount.Listed, _ sections: SectionValues, _ decoding: inout Decoding
     ) -> Jobs {

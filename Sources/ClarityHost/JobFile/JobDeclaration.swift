@@ -1,5 +1,4 @@
 import ClarityScheduler
-import Platform
 
 /// A job as written in the file.
 struct JobDeclaration: Sendable {
@@ -21,7 +20,7 @@ struct JobDeclaration: Sendable {
     /// kind.
     private static func schema(_ catalogue: JobCatalogue) -> MappingSchema<JobDeclaration> {
         let kinds = catalogue.kinds.map { (name: $0.kind.rawValue, value: $0.kind) }
-        let events = (EventName.ofTheEngine + catalogue.events.map(\.name)).map {
+        let events = (EventName.ofTheEngine + catalogue.events).map {
             (name: $0.rawValue, value: $0)
         }
         let options = Key<JobDeclaration>(

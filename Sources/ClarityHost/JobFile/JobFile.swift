@@ -1,5 +1,4 @@
 public import ClarityScheduler
-import Platform
 public import Database
 
 /// The contents of a job file, checked and complete.

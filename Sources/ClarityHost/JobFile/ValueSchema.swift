@@ -1,4 +1,3 @@
-import ClarityScheduler
 import Platform
 
 /// How a value of a job file is written: the code that reads it, and a description as data.

@@ -67,8 +67,6 @@ struct RouteTable: Hashable, Sendable {
 // MARK: Reading
 
 extension RouteTable {
-    private typealias Fault = NetlinkMessage.Fault
-
     /// The main routing table.
     static let main: UInt32 = 254
     private static let local: UInt32 = 255

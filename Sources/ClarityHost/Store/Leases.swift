@@ -189,9 +189,6 @@ struct ChangeSignals {
 
 /// The other processes that share a history, as the database or its folder tells of them.
 protocol HistoryPeers: AnyObject {
-    /// What this process's leases are held as; `nil` for one that only reads.
-    var ownOwner: String? { get }
-
     /// The name of this machine, where the others may be on other machines.
     var machine: String? { get }
 
@@ -216,7 +213,6 @@ final class FilePeers: HistoryPeers {
 
     init(_ leases: Leases) { self.leases = leases }
 
-    var ownOwner: String? { leases.ownOwner }
     var machine: String? { nil }
 
     /// `PRAGMA data_version` changes only when another connection commits a change

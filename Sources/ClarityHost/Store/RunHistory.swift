@@ -268,16 +268,6 @@ extension RunHistory {
     /// The number of runs that `holds` looks at, newest first.
     public static let holdsReach = 20_000
 
-    /// Returns what the history knows of a job beyond its runs; `nil` for a job that was never
-    /// seen.
-    public func record(of job: JobID) throws(RunStoreError) -> JobRecord? {
-        try rethrowing(path) {
-            try connection?.first(
-                "SELECT \(JobRecordRow.columns) FROM job_records WHERE job_id = ?",
-                .text(job.rawValue), map: JobRecordRow.record)
-        }
-    }
-
     /// Returns for how long a run's attempt runs, beside the last successful attempts of its job;
     /// `nil` for a run that does not run.
     ///

@@ -133,30 +133,17 @@ public struct JobKindDeclaration: Sendable {
     }
 }
 
-/// An event that workers may emit and that a job may wait for with `on:`.
-public struct EventDeclaration: Hashable, Sendable {
-    public var name: EventName
-    /// One line for people.
-    public var summary: String
-
-    /// Declares an event.
-    public init(_ name: EventName, summary: String) {
-        self.name = name
-        self.summary = summary
-    }
-}
-
 /// Everything that a job file may name beyond the engine's own keys.
 public struct JobCatalogue: Sendable {
     public var kinds: [JobKindDeclaration]
     public var sections: [SectionDeclaration]
     /// The events that `on:` may name besides `EventName.ofTheEngine`.
-    public var events: [EventDeclaration]
+    public var events: [EventName]
 
     /// Creates a catalogue.
     public init(
         kinds: [JobKindDeclaration], sections: [SectionDeclaration],
-        events: [EventDeclaration] = []
+        events: [EventName] = []
     ) {
         self.kinds = kinds
         self.sections = sections

@@ -241,11 +241,6 @@ public struct StableHash: Sendable {
         add(0xFF)
     }
 
-    /// Adds bytes.
-    public mutating func combine(_ bytes: [UInt8]) {
-        for byte in bytes { add(byte) }
-    }
-
     /// The hash of everything added so far.
     public var value: UInt64 {
         var value = state

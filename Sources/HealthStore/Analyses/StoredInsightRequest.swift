@@ -77,7 +77,6 @@ public struct StoredInsightRequest: Hashable, Sendable {
     public let lastSentAt: Instant?
     /// The id of the resulting insight.
     public let insightID: String?
-    public let questions: Questions
 
     /// The id under which an insight is stored until the backend has given it one.
     public var provisionalID: String { "\(StoredInsightRequest.provisional)\(id)" }
@@ -93,7 +92,6 @@ public struct StoredInsightRequest: Hashable, Sendable {
 extension StoredInsightRequest {
     enum Column: String, RowColumn {
         case id, analysis_id, state, sends, first_sent_at_ms, last_sent_at_ms, insight_id
-        case asked_count, last_asked_at_ms, last_word
     }
 
     /// Parses a row of `Column`; returns `nil` for values that this version does not know.
@@ -104,8 +102,7 @@ extension StoredInsightRequest {
             sends: Int(row.integer(Column.sends)),
             firstSentAt: row.optionalInstant(Column.first_sent_at_ms),
             lastSentAt: row.optionalInstant(Column.last_sent_at_ms),
-            insightID: row.optionalText(Column.insight_id),
-            questions: Questions(row, at: Column.asked_count.position))
+            insightID: row.optionalText(Column.insight_id))
     }
 }
 

@@ -1,7 +1,6 @@
 public import ClarityScheduler
 public import Platform
 @preconcurrency import Glibc
-import Database
 
 /// Restores the databases of a state directory from a backup.
 ///

@@ -69,14 +69,3 @@ extension EventName {
     /// A requested insight is stored here.
     public static let insightGenerated = EventName("insight-generated")
 }
-
-extension EventDeclaration {
-    static let uploadCompleted = EventDeclaration(
-        .uploadCompleted, summary: "the backend is done with an upload")
-
-    static let analysisCompleted = EventDeclaration(
-        .analysisCompleted, summary: "the result of an analysis is here")
-
-    static let insightGenerated = EventDeclaration(
-        .insightGenerated, summary: "an insight that was asked for is here")
-}

@@ -1,5 +1,4 @@
 public import HealthModel
-import ClarityScheduler
 import Database
 import Platform
 import CSodium

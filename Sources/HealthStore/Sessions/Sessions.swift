@@ -1,6 +1,5 @@
 public import HealthModel
 public import ClarityScheduler
-import Platform
 @preconcurrency import Glibc
 import Database
 

@@ -6,8 +6,6 @@ import Database
 protocol HealthPlace: Sendable {
     /// The place for messages.
     var name: String { get }
-    /// The state directory.
-    var folder: String { get }
     /// Prevents a restore and a change of the master key while the store is used, and has the note
     /// of the audit log's end; `nil` where nobody can do either.
     var share: StoreLock? { get }
@@ -137,7 +135,6 @@ struct HealthCopyPlace: HealthPlace {
     var ownKey: @Sendable (MasterKey) throws -> MasterKey = { $0 }
 
     var name: String { original.name }
-    var folder: String { original.folder }
     var share: StoreLock? { nil }
 
     func open(keyID: String) throws -> Connection {

@@ -25,8 +25,6 @@ public final class HealthStore: @unchecked Sendable {
     let place: any HealthPlace
     /// The place for messages: the path of the file, or the name of the server.
     var path: String { place.name }
-    /// The state directory.
-    var folder: String { place.folder }
     /// Who uses the store, for the audit log.
     let actor: AuditActor
     let clock: any WallClock

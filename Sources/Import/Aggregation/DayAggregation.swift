@@ -28,8 +28,6 @@ struct DayAggregation {
         var activity = ActivityDay()
         /// The latest instant as of which a source of its records was complete.
         var asOf = Int64.min
-        /// Whether values are left out because their sources ended before the day did.
-        var hasUnfinished = false
     }
 
     private static let half: Int64 = 1 << 19
@@ -80,9 +78,8 @@ struct DayAggregation {
             }
             for (day, value, asOf) in values {
                 var made = found[day.number] ?? Day(bounds: day)
-                if asOf < day.end {
-                    made.hasUnfinished = true
-                } else {
+                // A value whose sources ended before the day did is left out.
+                if asOf >= day.end {
                     made.activity[quantity.kind] = value
                     made.asOf = max(made.asOf, asOf)
                 }

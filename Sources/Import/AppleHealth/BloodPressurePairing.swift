@@ -1,4 +1,3 @@
-import HealthStore
 import HealthModel
 import ClarityScheduler
 

@@ -1,5 +1,4 @@
 import HealthStore
-import ClarityScheduler
 import JSON
 
 /// Takes everything of an export that the archive keeps, and all that decides what becomes of it.

@@ -1,5 +1,4 @@
 import HealthStore
-import ClarityScheduler
 import JSON
 
 /// Keeps the records of an export for the archive, with everything that the text says of each.

@@ -132,13 +132,6 @@ final class RegularFile {
     /// When its contents were last written, according to the file system.
     var writtenAt: Instant { Instant(secondsSince1970: Int64(stamp.changedSeconds)) }
 
-    /// Opens the file at `path`, without waiting for a pipe or a device.
-    ///
-    /// - Throws: `SourceError.missing`, `noPermission`, `notAFile`, `empty`, `unreadable`.
-    convenience init(path: String) throws(SourceError) {
-        try self.init(try OpenFile(path: path))
-    }
-
     /// Creates the reader of an open file.
     ///
     /// - Throws: `SourceError.notAFile`, `empty`.

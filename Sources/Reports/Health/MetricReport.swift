@@ -1,7 +1,6 @@
 public import HealthStore
 public import HealthModel
 import ClarityScheduler
-import JSON
 
 // The list of stored metrics, and the days of one of them.
 

@@ -1,5 +1,4 @@
 import HealthModel
-import ClarityScheduler
 import JSON
 
 /// A piece of HTML that is well-formed XML too.

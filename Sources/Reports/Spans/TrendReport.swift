@@ -1,7 +1,6 @@
 public import HealthStore
 import HealthModel
 import ClarityScheduler
-import JSON
 
 /// How a month of a measure compares with the twelve months before it.
 ///

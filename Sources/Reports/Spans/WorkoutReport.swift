@@ -1,7 +1,6 @@
 public import HealthStore
 public import HealthModel
 import ClarityScheduler
-import JSON
 
 // Workouts over any time: each of them, or how much those of a month are.
 extension HealthReader {

@@ -1,5 +1,4 @@
 public import HealthStore
-import ClarityScheduler
 public import Platform
 public import JSON
 

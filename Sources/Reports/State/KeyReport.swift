@@ -1,5 +1,4 @@
 public import HealthStore
-import ClarityScheduler
 import Platform
 
 // The master key's state and its changes, for people and for programs, without the key.

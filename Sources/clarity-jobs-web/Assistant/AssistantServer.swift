@@ -1,6 +1,5 @@
 import ClarityHost
 import HealthModel
-import HealthStore
 import JSON
 import Platform
 import WebAPI

@@ -1,5 +1,4 @@
 import HTTPServing
-import HealthStore
 import ClarityHost
 import JSON
 @preconcurrency import Glibc

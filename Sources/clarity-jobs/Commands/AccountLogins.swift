@@ -1,7 +1,6 @@
 import HealthModel
 import ClarityHost
 import HealthStore
-import Reports
 import ClarityScheduler
 import Platform
 import JSON

@@ -1,7 +1,6 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
 import Reports
 
 /// `explain JOB`: shows why a job does or does not run now.

@@ -1,5 +1,4 @@
 import ClarityHost
-import ClarityScheduler
 import Platform
 @preconcurrency import Glibc
 

@@ -1,7 +1,6 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import Reports
 @preconcurrency import Glibc
 
 /// `logs JOB`: shows what the program of a job's last run wrote, also while it runs.

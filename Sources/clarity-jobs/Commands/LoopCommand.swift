@@ -2,7 +2,6 @@ import ClarityHost
 import HealthStore
 import ClarityScheduler
 import Platform
-import Reports
 
 /// `loop`: runs jobs as they fall due, until a signal tells it to drain.
 struct LoopCommand {

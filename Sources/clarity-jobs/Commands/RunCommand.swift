@@ -2,7 +2,6 @@ import ClarityHost
 import HealthStore
 import ClarityScheduler
 import Platform
-import Reports
 
 /// `run [JOB...] [--due] [--force] [--ask] [--set NAME=VALUE]`: runs jobs now, in the given order, or everything that is
 /// due.

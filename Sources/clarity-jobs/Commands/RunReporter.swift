@@ -1,6 +1,5 @@
 import ClarityScheduler
 import Platform
-import Reports
 import Synchronization
 @preconcurrency import Glibc
 

@@ -200,8 +200,6 @@ struct SetupMemory {
         answers[name] = value
     }
 
-    mutating func forget() { answers = [:] }
-
     /// Writes the file, which only this user may read.
     func save() throws(CommandFailure) {
         let lines = answers.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }

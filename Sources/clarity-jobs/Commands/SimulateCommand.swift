@@ -1,7 +1,6 @@
 import ClarityHost
 import ClarityScheduler
 import Platform
-import JSON
 @preconcurrency import Glibc
 import SwiftOverlayShims
 

@@ -2,7 +2,6 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 import Reports
-import JSON
 import HealthStore
 @preconcurrency import Glibc
 

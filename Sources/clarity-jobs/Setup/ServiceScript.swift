@@ -1,5 +1,4 @@
 import ClarityHost
-import Platform
 
 /// The command that does what the lines `Exec...` of a service do, one after the other.
 ///

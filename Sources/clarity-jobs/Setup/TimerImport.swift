@@ -1,6 +1,5 @@
 import ClarityHost
 import ClarityScheduler
-import Platform
 
 /// The jobs that stand for a systemd timer and its service.
 struct TimerImport {

@@ -66,7 +66,7 @@ enum JobFileSamples {
                 ])),
         ],
         events: [
-            EventDeclaration(EventName("upload-completed"), summary: "the backend is done")
+            EventName("upload-completed")
         ])
 
     static func reader(

@@ -62,21 +62,16 @@ struct JobHistoryTests {
         #expect(waits.first?.total == .seconds(80) && waits.first?.holds == held)
     }
 
-    @Test func `the newest run of each job is known, and what else is known of it`() throws {
+    @Test func `the newest run of each job is known`() throws {
         try add(1, a, waits: [], ends: -70)
         try add(2, b, waits: [], ends: -60)
         try add(3, a, waits: [], ends: nil)
-        try store.decide { [b] _ in [.setPause(b, Pause(since: .noon, reason: "why not"))] }
 
         let history = try RunHistory(inDirectory: bed.path)
         let c = try #require(JobID("c"))
 
         let last = try [a, b, c].map { try history.runs(of: $0, limit: 1).first?.id }
         #expect(last == [RunID(3), RunID(2), nil])
-        #expect(
-            try history.record(of: b)
-                == JobRecord(pause: Pause(since: .noon, reason: "why not")))
-        #expect(try history.record(of: c) == nil)
     }
 
     @Test func `no question walks the runs of other jobs`() throws {

@@ -18,7 +18,7 @@ import Testing
         var values: [String] = []
         var reading = SampleFile(now: Instant(secondsSince1970: 1_790_000_000))
         let outcome = try reading.read(
-            try RegularFile(path: path), path: path, isList: isList
+            try RegularFile(OpenFile(path: path)), path: path, isList: isList
         ) { sample, _ in values.append(sample.canonicalValue) }
         #expect(outcome.report.unexplained == 0)
         return (values, outcome)
@@ -35,7 +35,7 @@ import Testing
         var natures: [SampleNature] = []
         var reading = SampleFile(now: Instant(secondsSince1970: 1_790_000_000))
 
-        _ = try reading.read(try RegularFile(path: path), path: path, isList: false) {
+        _ = try reading.read(try RegularFile(OpenFile(path: path)), path: path, isList: false) {
             natures.append($1)
         }
 

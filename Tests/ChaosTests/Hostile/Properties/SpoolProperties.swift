@@ -34,7 +34,7 @@ enum SpoolProperties {
         var found: [Sample] = []
         var reader = SampleFile(now: now)
         let outcome = try reader.read(
-            RegularFile(path: file.path), path: "steps.json", isList: isList
+            RegularFile(OpenFile(path: file.path)), path: "steps.json", isList: isList
         ) { sample, _ in found.append(sample) }
         let report = outcome.report
         try require(report.unexplained == 0, "a record that no count explains")
