@@ -195,16 +195,6 @@ package func wordsOfName(_ name: String) -> String {
     return spaced.prefix(1).uppercased() + spaced.dropFirst()
 }
 
-extension UInt8 {
-    /// Whether the byte is a letter or a digit of ASCII.
-    package var isLetterOrDigit: Bool {
-        switch self {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
-    }
-}
-
 // In unoptimised builds, rounding calls a function of the C library.
 import Glibc
 

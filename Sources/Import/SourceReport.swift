@@ -163,13 +163,7 @@ extension String {
     /// Whether it has the form of a name: at most `length` ASCII letters, digits and underscores.
     /// In a malformed file a name could be anything, and reports are not encrypted.
     package func isPlainName(atMost length: Int = 80) -> Bool {
-        utf8.count <= length
-            && utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-                default: false
-                }
-            }
+        utf8.count <= length && utf8.areLettersDigits(or: "_")
     }
 }
 

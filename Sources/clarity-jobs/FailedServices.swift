@@ -94,13 +94,9 @@ extension FailedServices.Entry {
     init?(unit: String, environment: [String: String]) {
         let parts = unit.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
         let name = parts.count == 2 ? "\(parts[0])@.service" : unit
-        let isName = name.utf8.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-            default: ":-_.@\\".utf8.contains(byte)
-            }
-        }
-        guard isName, unit.hasSuffix(".service"), unit.count > 8, name.count < 200 else {
+        guard name.utf8.areLettersDigits(or: ":-_.@\\"), unit.hasSuffix(".service"), unit.count > 8,
+            name.count < 200
+        else {
             return nil
         }
         self.init(unit: name, reason: Self.reason(environment))

@@ -1,3 +1,4 @@
+import ClarityScheduler
 import JSON
 
 /// The content of a refusal by the backend: its code, and the metrics, fields and fault codes it
@@ -163,13 +164,7 @@ struct FaultReport {
     /// underscores.
     static func plain(_ text: String) -> String? {
         let isPlain =
-            (1...80).contains(text.utf8.count)
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "._-".utf8.contains(byte)
-                }
-            }
+            (1...80).contains(text.utf8.count) && text.utf8.areLettersDigits(or: "._-")
         return isPlain ? text : nil
     }
 

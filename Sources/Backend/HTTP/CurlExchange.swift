@@ -149,7 +149,7 @@ struct HeaderList: ~Copyable {
 
     private static func isName(_ name: String) -> Bool {
         !name.isEmpty
-            && name.utf8.allSatisfy { $0.isLetterOrDigit || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+            && name.utf8.areLettersDigits(or: "!#$%&'*+-.^_`|~")
     }
 
     private static func isValue(_ value: String) -> Bool {

@@ -261,15 +261,7 @@ extension ValueSchema where Value == String {
                     node.position, "check name \(shown(text)) is taken",
                     help: "`probe` is the check that `conditions: { probe: ... }` declares")
             }
-            let isName =
-                (1...64).contains(text.utf8.count)
-                && text.utf8.allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                    default: "-_.".utf8.contains(byte)
-                    }
-                }
-            if isName { return text }
+            if isGroupOrCheckName(text) { return text }
             return decoding.fault(
                 node.position, "check name \(shown(text)) is not allowed",
                 help: "a name is 1 to 64 letters, digits, `-`, `_` or `.`")

@@ -49,15 +49,7 @@ extension ValueSchema where Value == String {
         .name(
             .groupName, "group name", rule: "a name is 1 to 64 letters, digits, `-`, `_` or `.`"
         ) { text in
-            let isName =
-                (1...64).contains(text.utf8.count)
-                && text.utf8.allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                    default: "-_.".utf8.contains(byte)
-                    }
-                }
-            return isName ? text : nil
+            isGroupOrCheckName(text) ? text : nil
         }
     }
 }
@@ -120,4 +112,9 @@ struct KnownGroups: Sendable {
             }
         }
     }
+}
+
+/// Whether a group or a check can have this name.
+func isGroupOrCheckName(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count) && text.utf8.areLettersDigits(or: "-_.")
 }

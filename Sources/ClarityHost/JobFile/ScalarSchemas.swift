@@ -444,10 +444,5 @@ extension Decoding {
 func isVariableName(_ name: Substring.UTF8View) -> Bool {
     guard (1...100).contains(name.count), let first = name.first, !(0x30...0x39).contains(first)
     else { return false }
-    return name.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"): true
-        default: false
-        }
-    }
+    return name.areLettersDigits(or: "_")
 }

@@ -84,19 +84,9 @@ public struct JobID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     private static func isName(_ text: some StringProtocol) -> Bool {
         guard (1...100).contains(text.utf8.count), let first = text.utf8.first,
-            isLetterOrDigit(first)
+            first.isLetterOrDigit
         else { return false }
-        return text.utf8.allSatisfy { byte in
-            isLetterOrDigit(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_")
-        }
-    }
-
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
+        return text.utf8.areLettersDigits(or: "._-")
     }
 }
 
@@ -168,5 +158,24 @@ public struct EventName: RawRepresentable, Hashable, Comparable, Sendable {
                 default: false
                 }
             }
+    }
+}
+
+extension UInt8 {
+    /// Whether the byte is a letter or a digit of ASCII.
+    package var isLetterOrDigit: Bool {
+        switch self {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: false
+        }
+    }
+}
+
+extension Sequence<UInt8> {
+    /// Whether each byte is a letter or a digit of ASCII, or one of `others`.
+    package func areLettersDigits(or others: StaticString) -> Bool {
+        others.withUTF8Buffer { others in
+            allSatisfy { $0.isLetterOrDigit || others.contains($0) }
+        }
     }
 }

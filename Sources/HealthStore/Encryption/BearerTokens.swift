@@ -119,8 +119,7 @@ public struct BearerTokens: Sendable {
 
     /// Whether a text can be the name of a token.
     public static func isName(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count)
-            && text.utf8.allSatisfy { $0.isLetterOrDigit || "-_.".utf8.contains($0) }
+        (1...64).contains(text.utf8.count) && text.utf8.areLettersDigits(or: "-_.")
     }
 
     /// Replaces the file if `body` returns true, while no other process does.

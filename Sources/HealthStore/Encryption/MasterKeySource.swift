@@ -1,3 +1,4 @@
+import ClarityScheduler
 import HealthModel
 import Platform
 @preconcurrency import Glibc
@@ -145,7 +146,7 @@ struct MasterKeySource: Sendable {
     /// Returns whether a variable can have this name: letters, digits and `_`, no digit first, at
     /// most 100 characters.
     static func isVariable(_ name: String) -> Bool {
-        let isWord = name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "_") }
+        let isWord = name.utf8.areLettersDigits(or: "_")
         guard let first = name.utf8.first, isWord, name.utf8.count <= 100 else { return false }
         return !(0x30...0x39).contains(first)
     }

@@ -83,14 +83,7 @@ public struct SystemZones: ZoneSource {
     private static func isName(_ identifier: String) -> Bool {
         identifier.utf8.count <= 100
             && identifier.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
-                !$0.isEmpty
-                    && $0.utf8.allSatisfy { byte in
-                        switch byte {
-                        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                        case UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"): true
-                        default: false
-                        }
-                    }
+                !$0.isEmpty && $0.utf8.areLettersDigits(or: "_+-")
             }
     }
 }
