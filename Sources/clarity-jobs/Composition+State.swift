@@ -286,15 +286,42 @@ extension Composition {
     }
 }
 
+/// A command, which uses the real components.
+protocol ComposedCommand {
+    var composition: Composition { get }
+
+    init(composition: Composition)
+}
+
+extension ComposedCommand {
+    init(_ composition: Composition) { self.init(composition: composition) }
+
+    /// Returns what the scheduler of a job file would decide with at an instant.
+    func planning(
+        _ file: JobFile, _ history: borrowing RunHistory, at instant: Instant? = nil
+    ) throws(CommandFailure) -> (planner: Planner, ledger: Ledger) {
+        let planner = composition.planner(file, owner: "", scope: .everything)
+        do throws(RunStoreError) {
+            let recall = planner.recall(at: instant ?? composition.clock.now)
+            return (planner, try history.ledger(recalling: recall))
+        } catch {
+            throw CommandFailure(error)
+        }
+    }
+
+    /// Returns the only operand.
+    func job(wantedBy command: String) throws(CommandFailure) -> String {
+        let operands = composition.arguments.operands
+        guard operands.count == 1 else {
+            throw CommandFailure(.usage, "`\(command)` wants one job, got \(operands.count)")
+        }
+        return operands[0]
+    }
+}
+
 /// Returns a word as a shell reads it, in quotes if it has other characters than those of most
 /// names.
 func shellQuoted(_ word: String) -> String {
-    let isPlain = word.utf8.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "-_./=:,@+%".utf8.contains(byte)
-        }
-    }
-    guard !isPlain || word.isEmpty else { return word }
+    guard word.isEmpty || !word.utf8.areLettersDigits(or: "-_./=:,@+%") else { return word }
     return "'" + word.replacing(scalars: ["'": "'\\''"]) + "'"
 }

@@ -5,10 +5,8 @@ import Reports
 @preconcurrency import Glibc
 
 /// `accounts add`: writes the files of accounts into the folder that the job file names.
-struct AccountFiles {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AccountFiles: ComposedCommand {
+    let composition: Composition
 
     func add() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -10,10 +10,8 @@ import JSON
 ///
 /// All that can be wrong in the table and the passwords is found before the first login, because
 /// the backend allows few tries.
-struct AccountLogins {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AccountLogins: ComposedCommand {
+    let composition: Composition
 
     private struct Login {
         var view: JobFile

@@ -15,10 +15,8 @@ import Reports
 /// receipt is kept, after which nobody opens the folder. Then go the texts in the history, all that
 /// a server still has of the account, its keys, and last its folder; only then does the receipt say
 /// so.
-struct AccountRemoval {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AccountRemoval: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let name = try composition.accountOperand(of: "accounts remove")

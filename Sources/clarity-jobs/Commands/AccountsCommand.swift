@@ -6,10 +6,8 @@ import Platform
 @preconcurrency import Glibc
 
 /// `accounts list` and `accounts show`. Neither opens health data.
-struct AccountsCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AccountsCommand: ComposedCommand {
+    let composition: Composition
 
     func list() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.operands.isEmpty else {
@@ -174,10 +172,8 @@ extension Composition {
 }
 
 /// `--all`: a command for each account of the job file in turn.
-struct EachAccount {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct EachAccount: ComposedCommand {
+    let composition: Composition
 
     /// Runs `body` with what the command needs for each account, disabled ones included.
     ///

@@ -6,10 +6,8 @@ import Platform
 import Glibc
 
 /// `audit`: checks the history and the outbox, or reports what is wrong with them.
-struct AuditCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AuditCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.has("all") else {

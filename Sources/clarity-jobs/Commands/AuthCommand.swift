@@ -7,10 +7,8 @@ import Platform
 /// The commands of `auth`.
 ///
 /// All but `auth status` run in `clarity-jobs-worker`, which links the HTTP client.
-struct AuthCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AuthCommand: ComposedCommand {
+    let composition: Composition
 
     func login() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -9,10 +9,8 @@ import BackendContract
 import HealthModel
 
 /// `backup` and `backup list`.
-struct BackupCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct BackupCommand: ComposedCommand {
+    let composition: Composition
 
     func make() throws(CommandFailure) -> ExitStatus {
         let folder = try folder()
@@ -100,10 +98,8 @@ extension Composition {
 }
 
 /// `restore [BACKUP]`: restores damaged files, or the whole state from a named backup.
-struct RestoreCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct RestoreCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -9,10 +9,8 @@ import Reports
 /// It does with this program what a person does: a job file, an import, an upload, the pages. The
 /// server that it sends to is the package's own stand-in, on loopback. Nothing that is
 /// there already is read or changed, and nothing leaves this machine.
-struct DemoCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct DemoCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         guard composition.arguments.operands.isEmpty else {

@@ -5,27 +5,18 @@ import Platform
 import Reports
 
 /// `dry-run JOB`: shows what a job would send or delete, and changes nothing.
-struct DryRunCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct DryRunCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
-        let operands = composition.arguments.operands
-        guard operands.count == 1 else {
-            throw CommandFailure(.usage, "`dry-run` wants one job, got \(operands.count)")
-        }
+        let name = try job(wantedBy: "dry-run")
         let file = try composition.jobFile()
-        let declared = try composition.job(named: operands[0], in: file)
+        let declared = try composition.job(named: name, in: file)
         try file.requireEnabled(declared.id)
         guard let job = composition.jobs(file).first(where: { $0.id == declared.id }) else {
             throw CommandFailure(.usage, "job `\(declared.id)` is not planned")
         }
-        let history = try composition.history(file)
-        let planner = composition.planner(file, owner: "", scope: .everything)
-        let ledger = try askingStore { () throws(RunStoreError) in
-            try history.ledger(recalling: planner.recall(at: composition.clock.now))
-        }
+        let (planner, ledger) = try planning(file, try composition.history(file))
         // Conditions come before `moment`. A condition measured after it would look as if the clock
         // had been set back since the measurement.
         let conditions = composition.conditions(file).conditions(
@@ -86,10 +77,8 @@ struct DryRunCommand {
 }
 
 /// `dry-run` of a job of kind `command`: shows what the job would start, and starts nothing.
-struct CommandDryRun {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct CommandDryRun: ComposedCommand {
+    let composition: Composition
 
     /// Shows the words, the folder and the names of the environment variables.
     ///

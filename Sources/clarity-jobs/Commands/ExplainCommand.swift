@@ -4,18 +4,13 @@ import Platform
 import Reports
 
 /// `explain JOB`: shows why a job does or does not run now.
-struct ExplainCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ExplainCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
-        let operands = composition.arguments.operands
-        guard operands.count == 1 else {
-            throw CommandFailure(.usage, "`explain` wants one job, got \(operands.count)")
-        }
+        let name = try job(wantedBy: "explain")
         let file = try composition.jobFile()
-        let job = try composition.job(named: operands[0], in: file)
+        let job = try composition.job(named: name, in: file)
         if let instant = try composition.end(of: "at") {
             return try PastOccurrenceCommand(composition, job, file).run(instant)
         }
@@ -27,10 +22,7 @@ struct ExplainCommand {
             asking: job.checks, of: Set([job.id.account].compactMap(\.self)))
         let moment = composition.clock.moment
         let history = try composition.history(file)
-        let planner = composition.planner(file, owner: "", scope: .everything)
-        let ledger = try askingStore { () throws(RunStoreError) in
-            try history.ledger(recalling: planner.recall(at: moment.wall))
-        }
+        let (planner, ledger) = try planning(file, history, at: moment.wall)
         let past = try past(of: job.id, at: moment.wall, ledger, history)
         let explanation = planner.explanation(
             of: job.id, at: moment, conditions: conditions, ledger: ledger, past: past)

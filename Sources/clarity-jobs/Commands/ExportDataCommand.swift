@@ -5,10 +5,8 @@ import Platform
 @preconcurrency import Glibc
 
 /// `export-data`: gives the records of the archive back, in the clear.
-struct ExportDataCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ExportDataCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -5,10 +5,8 @@ import Platform
 public import Reports
 
 /// `history [JOB]`: lists past and present runs, newest first.
-struct HistoryCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct HistoryCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
@@ -144,10 +142,8 @@ extension Composition {
 }
 
 /// `history show RUN`: shows a run, its attempts and everything that it waited for.
-struct HistoryShowCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct HistoryShowCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
@@ -216,10 +212,8 @@ struct HistoryShowCommand {
 }
 
 /// `history missed [JOB]`: lists the occurrences that started no run of their own, latest first.
-struct MissedCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct MissedCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()

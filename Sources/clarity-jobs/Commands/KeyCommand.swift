@@ -4,10 +4,8 @@ import Reports
 import Platform
 
 /// `key rotate` and `key status`.
-struct KeyCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct KeyCommand: ComposedCommand {
+    let composition: Composition
 
     func rotate() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -4,19 +4,14 @@ import Platform
 import Reports
 
 /// `list`: lists the jobs, when each runs next and what it waits for.
-struct ListCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ListCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        let history = try composition.history(file)
-        let planner = composition.planner(file, owner: "", scope: .everything)
         let moment = composition.clock.moment
-        let ledger = try askingStore { () throws(RunStoreError) in
-            try history.ledger(recalling: planner.recall(at: moment.wall))
-        }
+        let history = try composition.history(file)
+        let (planner, ledger) = try planning(file, history, at: moment.wall)
         let lastLook = ledger.lastLook(before: moment.wall)
         let statuses = planner.statuses(
             at: moment,

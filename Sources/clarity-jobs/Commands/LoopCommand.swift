@@ -4,10 +4,8 @@ import ClarityScheduler
 import Platform
 
 /// `loop`: runs jobs as they fall due, until a signal tells it to drain.
-struct LoopCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct LoopCommand: ComposedCommand {
+    let composition: Composition
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         try await composition.console.writingAside { () async throws(CommandFailure) in
@@ -106,10 +104,8 @@ struct LoopCommand {
 }
 
 /// `pause` and `resume`: stop jobs from starting for a while, and let them continue.
-struct PauseCommands {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct PauseCommands: ComposedCommand {
+    let composition: Composition
 
     /// `pause JOB...|--all [--until TIME | --for SPAN] [--reason TEXT]`.
     func pause() throws(CommandFailure) -> ExitStatus {

@@ -5,10 +5,8 @@ import ClarityScheduler
 import Platform
 
 /// `notices list`, `notify test` and `notify failed`.
-struct NoticeCommands {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct NoticeCommands: ComposedCommand {
+    let composition: Composition
 
     /// `notices list`: lists notices, newest first.
     func list() throws(CommandFailure) -> ExitStatus {

@@ -10,10 +10,8 @@ import Glibc
 /// this machine.
 ///
 /// None of them contacts the backend. They change only the audit log, which records the reading.
-struct ReadingCommands {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ReadingCommands: ComposedCommand {
+    let composition: Composition
 
     private var arguments: Arguments { composition.arguments }
 

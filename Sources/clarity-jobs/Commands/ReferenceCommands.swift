@@ -7,10 +7,8 @@ import JSON
 
 /// `completion`, `manual` and `schema`: print what is generated from the declarations of commands
 /// and keys.
-struct ReferenceCommands {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ReferenceCommands: ComposedCommand {
+    let composition: Composition
 
     private var operands: [String] { composition.arguments.operands }
 

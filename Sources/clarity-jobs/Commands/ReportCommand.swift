@@ -4,10 +4,8 @@ import ClarityScheduler
 import Platform
 
 /// `report`: writes a month or a year as one page, in the clear.
-struct ReportCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ReportCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

@@ -5,10 +5,8 @@ import Platform
 
 /// `run [JOB...] [--due] [--force] [--ask] [--set NAME=VALUE]`: runs jobs now, in the given order, or everything that is
 /// due.
-struct RunCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct RunCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments
@@ -354,10 +352,8 @@ extension Parameters.Fault {
 }
 
 /// `cancel` and `retry`: act on runs, in whichever process they run.
-struct RunRequests {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct RunRequests: ComposedCommand {
+    let composition: Composition
 
     /// `cancel RUN|JOB...`: ends unfinished runs for good.
     func cancel() throws(CommandFailure) -> ExitStatus {

@@ -242,10 +242,8 @@ struct ServeCommand {
 }
 
 /// `receive`: takes pushes in a program of its own.
-struct ReceiveCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ReceiveCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> Never {
         let arguments = composition.arguments
@@ -291,10 +289,8 @@ struct ReceiveCommand {
 }
 
 /// `mcp`: answers the questions of an assistant on standard input and output, in a program of its own.
-struct AssistantCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct AssistantCommand: ComposedCommand {
+    let composition: Composition
 
     /// - Throws: `CommandFailure` (configuration) unless the job file allows an assistant something.
     func run() throws(CommandFailure) -> Never {
@@ -362,10 +358,8 @@ struct EndedSessions: Reported {
 }
 
 /// `exporter`: serves metrics to Prometheus, in a program of its own.
-struct ExporterCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct ExporterCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> Never {
         guard composition.arguments.operands.isEmpty else {

@@ -195,10 +195,8 @@ extension SimulateCommand {
 }
 
 /// `trace record`: writes the machine's conditions as they change, for use by `simulate`.
-struct TraceRecordCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct TraceRecordCommand: ComposedCommand {
+    let composition: Composition
 
     func run(on events: EventThread) async throws(CommandFailure) -> ExitStatus {
         let span = try span()

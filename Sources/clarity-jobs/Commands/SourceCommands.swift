@@ -8,10 +8,8 @@ import Reports
 ///
 /// Both run in `clarity-jobs-worker`, which links the code that reads archives and decrypts health
 /// data.
-struct SourceCommands {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct SourceCommands: ComposedCommand {
+    let composition: Composition
 
     func importFile() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

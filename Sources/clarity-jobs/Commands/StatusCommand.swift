@@ -6,10 +6,8 @@ import Platform
 import JSON
 
 /// `status`: shows which freshness goals hold.
-struct StatusCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct StatusCommand: ComposedCommand {
+    let composition: Composition
 
     /// Returns `failed` if a goal is missed, or a job failed, is overdue or waits for a login.
     func run() throws(CommandFailure) -> ExitStatus {
@@ -23,10 +21,7 @@ struct StatusCommand {
         let moment = composition.clock.moment
         let goals = try readingSections { () throws(Failure) in try file.sections.freshness }
         let history = try composition.history(file)
-        let planner = composition.planner(file, owner: "", scope: .everything)
-        let ledger = try askingStore { () throws(RunStoreError) in
-            try history.ledger(recalling: planner.recall(at: moment.wall))
-        }
+        let (planner, ledger) = try planning(file, history, at: moment.wall)
         let jobs = try jobs(file, planner, history, ledger, at: moment)
         if let one {
             return show(StatusReport(job: jobs.first { $0.id == one.rawValue }, now: moment.wall))
@@ -140,10 +135,8 @@ struct StatusCommand {
 ///
 /// It opens nobody's health data, so it needs no key and takes the same time however much data the
 /// accounts have.
-struct StatusAllCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct StatusAllCommand: ComposedCommand {
+    let composition: Composition
 
     /// Returns `failed` unless every account is up to date.
     func run() throws(CommandFailure) -> ExitStatus {

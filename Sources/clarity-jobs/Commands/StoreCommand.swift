@@ -6,10 +6,8 @@ import Platform
 import Database
 
 /// `store init`, `store migrate` and `store status`.
-struct StoreCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct StoreCommand: ComposedCommand {
+    let composition: Composition
 
     func make() throws(CommandFailure) -> ExitStatus {
         let (file, server) = try place()

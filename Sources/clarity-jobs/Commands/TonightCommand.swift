@@ -4,19 +4,13 @@ import Platform
 import Reports
 
 /// `tonight`: shows what runs until tomorrow noon and what it will wait for, a line for each job.
-struct TonightCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct TonightCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
         let zone = try Composition.localZone(composition.environment)
-        let history = try composition.history(file)
-        let planner = composition.planner(file, owner: "", scope: .everything)
-        let ledger = try askingStore { () throws(RunStoreError) in
-            try history.ledger(recalling: planner.recall(at: composition.clock.now))
-        }
+        let (planner, ledger) = try planning(file, try composition.history(file))
         // As in `explain`: conditions come before the moment.
         let conditions = composition.conditions(file).conditions(of: ledger.accountsInNeed)
         let moment = composition.clock.moment

@@ -132,10 +132,8 @@ struct JobFileFinding: Reported {
 }
 
 /// `doctor`: shows this machine's conditions, their sources, and what is missing to know more.
-struct DoctorCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct DoctorCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         if composition.arguments.has("backend") {

@@ -4,10 +4,8 @@ import Platform
 import Reports
 
 /// `history waits [JOB]`: sums up what jobs waited for, and what that cost.
-struct WaitsCommand {
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+struct WaitsCommand: ComposedCommand {
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
