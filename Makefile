@@ -11,7 +11,8 @@ export CLARITY_EXPORT_GENERATOR
 
 help:
 	@echo 'make demo     builds, then runs the five jobs against a stand-in backend on this machine,'
-	@echo '              in both dialects, and with the faults that the deployed backend has'
+	@echo '              in both dialects, with the faults that the deployed backend has, and against'
+	@echo '              a FHIR server'
 	@echo 'make test     builds and runs the tests; FILTER=OutboxTests only those whose names match'
 	@echo 'make test-pages  tests the pages of `serve` in Chromium, some two minutes'
 	@echo 'make pictures    makes the pictures of the pages in docs/pictures anew'
@@ -40,6 +41,7 @@ demo: build
 	@scripts/demo
 	@scripts/demo --brief --dialect loop
 	@scripts/demo --brief --dialect loop --quirks measured
+	@scripts/demo --brief --fhir hapi
 
 # More tests at once than a small machine can serve would wait past their time limits.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8

@@ -32,6 +32,7 @@ let package = Package(
         .target(name: "CLinux", path: "Linked/Sources/CLinux"),
         .target(name: "CSystemd", path: "Linked/Sources/CSystemd"),
         .target(name: "CPostgreSQL", path: "Linked/Sources/CPostgreSQL"),
+        .target(name: "CMosquitto", path: "Linked/Sources/CMosquitto"),
         part("JSON"), part("Database", ["CSQLite", "CPostgreSQL"]), part("ClarityScheduler"),
         part("Platform", ["ClarityScheduler", "CLinux", "CSodium"]),
         part("HTTPServing", ["Platform", "CMicroHTTPD"]),
@@ -65,7 +66,8 @@ let package = Package(
             "ClarityJobs",
             [
                 "Reports", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
-                "Platform", "ClarityScheduler", "JSON", "CLinux",
+                "Platform", "ClarityScheduler", "JSON", "CLinux", "CMosquitto",
+                "COpenSSL",
             ]),
         // The sandbox is a library here, without its main function.
         part(

@@ -112,9 +112,8 @@ struct FHIRUploadBook {
     }
 
     /// Records what is given out, before it is.
-    func audit(_ part: FHIRContent.Part, _ count: Int) throws(HealthStoreError) {
+    func audit(_ name: String, _ count: Int) throws(HealthStoreError) {
         guard !context.isDryRun else { return }
-        let name = part.isOfRecords ? "records of \(part.type)" : part.type
         try context.store.audit.record(
             .exported, [name: Int64(count)], detail: "to \(url), by \(context.order.kind)")
     }

@@ -66,7 +66,8 @@ struct FHIRUpload {
         (self.options, self.context) = (options, context)
         server = try FHIRServer(options, context)
         content = try FHIRContent(
-            of: context.store, try options.knownPatient, options.grain, types: options.typeNames)
+            of: context.store, try options.knownPatient, options.grain, types: options.typeNames,
+            in: try context.zones.dayZone(of: context.store, named: nil))
         book = try FHIRUploadBook(options, context)
         done = try book.ledger.done()
         mostEntries = options.bundle
@@ -132,18 +133,23 @@ struct FHIRUpload {
         _ part: FHIRContent.Part, at index: Int, _ flights: inout FHIRFlights
     ) async throws {
         var portion = try content.portion(of: part)
-        if let damage = portion.damage { context.note("\(damage), and not sent") }
         try book.open(part, at: index, records: portion.records)
+        if !unsettled(in: portion, index).isEmpty {
+            try await send(portion.devices, &flights)
+            if portion.devices.count > 0, !content.refersToDevices {
+                portion = try content.portion(of: part)
+            }
+        }
+        if let damage = portion.damage { context.note("\(damage), and not sent") }
         defer { book.close(index, isWhole: portion.damage == nil) }
         let ids = portion.resources
-        let wanted = ids.indices.filter { !book[index].isSettled(ids[$0].id, ids[$0].version) }
+        let wanted = unsettled(in: portion, index)
         var untrue: [FHIRID] = []
         if portion.damage == nil, !book[index].confirmed.isEmpty {
             untrue = Set(book[index].confirmed.keys).subtracting(ids.lazy.map(\.id)).sorted()
         }
-        guard !wanted.isEmpty || !untrue.isEmpty else { return }
-        try await send(portion.devices, &flights)
-        try book.audit(part, wanted.count + untrue.count)
+        guard !wanted.isEmpty || !untrue.isEmpty, end == nil else { return }
+        try book.audit(part.isOfRecords ? "records of \(part.type)" : part.type, wanted.count + untrue.count)
         // A server that chooses the ids has to be asked for those of what it has.
         var known: [FHIRID: FHIRFound] = [:]
         if case .byServer = naming, !context.isDryRun {
@@ -169,13 +175,23 @@ struct FHIRUpload {
         }
     }
 
+    private func unsettled(in portion: FHIRContent.Portion, _ index: Int) -> [Int] {
+        let sent = book[index]
+        return portion.resources.indices.filter { place in
+            let (id, version) = portion.resources[place]
+            return !sent.isSettled(id, version)
+        }
+    }
+
     /// Sends the devices that the server does not have, and waits for the answers: a server may
-    /// refuse what refers to one that it does not know.
+    /// refuse what refers to one that it does not know. If it does not take them, Observations name
+    /// their devices, and refer to none.
     private mutating func send(
         _ devices: [(id: FHIRID, bytes: [UInt8])], _ flights: inout FHIRFlights
     ) async throws {
         let new = devices.filter { !book[FHIRUpload.devices].isSettled($0.id, 0) }
         guard !new.isEmpty else { return }
+        try book.audit(FHIRContent.devices, new.count)
         for device in new {
             try await add(
                 device.bytes, device.id, .put(content: 0), "Device", FHIRUpload.devices, nil,
@@ -183,6 +199,10 @@ struct FHIRUpload {
         }
         try await launch(&flights)
         try await land(&flights, leaving: 0)
+        let there = book[FHIRUpload.devices].confirmed
+        guard end == nil, new.contains(where: { there[$0.id] == nil }) else { return }
+        content.refersToDevices = false
+        context.note("`\(options.url)` takes no Devices; Observations say the names of theirs")
     }
 
     private mutating func add(
@@ -251,7 +271,8 @@ struct FHIRUpload {
                 case (.missing, .withdraw), (.missing, .delete):
                     book.settle(entry.change, entry.id, of: entry.part, .missing)
                 case (.missing(let refusal), .put), (.later(let refusal), _):
-                    end = end ?? refusal
+                    let isNeeded = bundle.type != "Device" || refusal.isAnotherTime
+                    if isNeeded { end = end ?? refusal }
                 case (.refused(let code), _):
                     book.settle(entry.change, entry.id, of: entry.part, .refused(code))
                 case (.stored(let isNew, let version), _):
@@ -272,6 +293,8 @@ struct FHIRUpload {
             }
             mostEntries = min(mostEntries, (bundle.entries.count + 1) / 2)
             halves += bundle.halves
+        case .failure(let refusal as FHIRRefusal) where refusal.isForbidden && bundle.type == "Device":
+            book.answered(flight.number)
         case .failure(let refusal as FHIRRefusal):
             // What never arrived need not be looked up.
             if !refusal.mayHaveArrived { book.answered(flight.number) }

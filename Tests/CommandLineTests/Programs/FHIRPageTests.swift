@@ -92,8 +92,8 @@ struct FHIRPageTests {
         let playground = try await Playground(sandboxOptions: nil)
         try playground.writeExport(heartRates: 40)
         var blocks = try Self.blocks(of: "A clinic, with a SMART login")[...]
-        let keys = try #require(blocks.popFirst())
-        try await run(keys, playground)
+        let keys = blocks.popFirst()
+        try await run(try #require(keys), playground)
         let sandbox = try await Sandbox(
             data: "\(playground.folder.path)/clinic",
             [

@@ -25,6 +25,7 @@ struct FHIRReviewProgramTests {
         #expect(try await scene.send().status == 0)
         let whole = try await verify(scene)
         let ids = try await scene.stored().keys.sorted()
+        try #require(ids.count == FHIRScene.records)
         for id in ids.prefix(2) {
             let answer = try await scene.ask("DELETE", "/fhir/Observation/\(id)")
             #expect(answer.contains(" 204 "), "\(answer)")

@@ -9,6 +9,7 @@ struct FHIRScene {
 
     let playground: Playground
     let sandbox: Sandbox
+    private let patient: String
 
     /// - Parameters:
     ///   - options: further options of the sandbox.
@@ -17,23 +18,28 @@ struct FHIRScene {
         _ manner: String = "hapi", options: [String] = [], job: [String] = [],
         hasPatient: Bool = true
     ) async throws {
+        // Nobody can choose the id of a patient on a server that chooses the ids.
+        let patient = manner == "google" ? "https://clinic.example/mrn|4711" : "Patient/p1"
+        self.patient = patient
         playground = try await Playground(sandboxOptions: ["--fhir", manner] + options) {
             url, folder in
-            FHIRScene.jobFile(url, folder, job)
+            FHIRScene.jobFile(url, folder, patient, job)
         }
         sandbox = try #require(playground.sandbox)
         try playground.writeExport(heartRates: FHIRScene.records)
         let imported = try await playground.run("run", "import")
         #expect(imported.status == 0, "\(imported.errors)")
-        if hasPatient { try await makePatient() }
+        if hasPatient, manner != "google" { try await makePatient() }
     }
 
     /// Gives the job other options.
     func change(_ job: [String]) throws {
-        try playground.write { url, folder in FHIRScene.jobFile(url, folder, job) }
+        try playground.write { url, folder in FHIRScene.jobFile(url, folder, patient, job) }
     }
 
-    private static func jobFile(_ url: String, _ folder: String, _ job: [String]) -> String {
+    private static func jobFile(
+        _ url: String, _ folder: String, _ patient: String, _ job: [String]
+    ) -> String {
         """
         version: 1
         sources:
@@ -45,7 +51,7 @@ struct FHIRScene {
             schedule: 1h
             options:
               url: \(url.replacing("/api/v1", with: "/fhir"))
-              patient: Patient/p1
+              patient: \(patient)
               bundle: 10
         \(job.map { "      \($0)\n" }.joined())
         """
@@ -79,7 +85,7 @@ struct FHIRScene {
 
     /// The Observations as a client reads them.
     func observations() async throws -> [JSONValue] {
-        try await json("/fhir/Observation?subject=Patient/p1&_count=1000")["entry"].elements
+        try await json("/fhir/Observation?_count=1000")["entry"].elements
             .map { $0["resource"] }
     }
 

@@ -117,7 +117,7 @@ struct FHIRUploadProgramTests {
 
     @Test func `a bundle that is too large is halved`() async throws {
         let scene = try await FHIRScene()
-        try await scene.sandbox.addFault("POST /: 413")
+        try await scene.sandbox.addFault("POST /: pass, 413")
 
         let result = try await scene.playground.run("run", "clinic")
 

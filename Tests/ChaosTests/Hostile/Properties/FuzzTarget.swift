@@ -15,6 +15,7 @@ struct FuzzTarget: Sendable {
     static let all = [
         FuzzTarget(name: "answers", makeCheck: AnswerProperties.makeCheck),
         FuzzTarget(name: "archive", makeCheck: ArchiveProperties.makeCheck),
+        FuzzTarget(name: "fhir", makeCheck: { FHIRAnswerProperties.check }),
         FuzzTarget(name: "jobfile", makeCheck: JobFileProperties.makeCheck),
         FuzzTarget(name: "lines", makeCheck: LineProperties.makeCheck),
         FuzzTarget(name: "requests", makeCheck: RequestProperties.makeCheck),
