@@ -24,9 +24,8 @@ extension CommandSyntax {
                     "backend limits logins, waits out its limit, and says how long the rest takes.",
                 ],
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
-                    OptionSyntax(
-                        "password-stdin", summary: "read the password from standard input"),
+                    .email,
+                    .passwordInput,
                     OptionSyntax(
                         "accounts-from", value: "FILE",
                         summary: "log in the accounts of a CSV file with a column `id`"),
@@ -43,26 +42,25 @@ extension CommandSyntax {
                     "yours for an account.",
                 ],
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    .email,
                     OptionSyntax("first-name", value: "NAME", summary: "your first name"),
                     OptionSyntax("last-name", value: "NAME", summary: "your last name"),
                     OptionSyntax("name", value: "NAME", summary: "the name that the account shows"),
                     OptionSyntax(
                         "accept-terms", summary: "accept the backend's terms and privacy policy"),
-                    OptionSyntax(
-                        "password-stdin", summary: "read the password from standard input"),
+                    .passwordInput,
                 ]),
             CommandSyntax(
                 name: "verify", summary: "Confirm your email address with the code from the mail.",
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    .email,
                     OptionSyntax(
                         "code", value: "CODE", summary: "the code; without it you are asked"),
                 ]),
             CommandSyntax(
                 name: "resend-code", summary: "Have the code for `auth verify` mailed again.",
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account")
+                    .email
                 ]),
             CommandSyntax(
                 name: "reset-password", summary: "Set a new password with a code from a mail.",
@@ -72,7 +70,7 @@ extension CommandSyntax {
                     "by --code and the password from standard input.",
                 ],
                 options: [
-                    OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+                    .email,
                     OptionSyntax("code", value: "CODE", summary: "the code from the mail"),
                     OptionSyntax(
                         "password-stdin", summary: "read the new password from standard input"),
@@ -168,6 +166,18 @@ extension CommandSyntax {
 extension OptionSyntax {
     /// The option of commands that read one account's data, for all accounts in turn.
     static let all = OptionSyntax("all", summary: "each account of the job file in turn")
+
+    // Options that several commands have.
+
+    static let email = OptionSyntax(
+        "email", value: "EMAIL", summary: "email address of the account")
+    static let passwordInput = OptionSyntax(
+        "password-stdin", summary: "read the password from standard input")
+    static let certificate = OptionSyntax(
+        "certificate", value: "FILE",
+        summary: "certificate for TLS, followed by those that sign it (PEM)")
+    static let privateKey = OptionSyntax(
+        "private-key", value: "FILE", summary: "private key of the certificate (PEM)")
 }
 
 // The commands for a FHIR server.
@@ -329,12 +339,9 @@ extension CommandSyntax {
             OptionSyntax(
                 "listen", value: "HOST:PORT",
                 summary: "IPv4 address and port; default 127.0.0.1:9188"),
-            OptionSyntax(
-                "certificate", value: "FILE",
-                summary: "certificate for TLS, followed by those that sign it (PEM)"),
+            .certificate,
             // Not `key`: its variable would be that of the master key.
-            OptionSyntax(
-                "private-key", value: "FILE", summary: "private key of the certificate (PEM)"),
+            .privateKey,
         ],
         examples: [
             "clarity-jobs receive token add phone",

@@ -190,12 +190,9 @@ extension CommandSyntax {
             OptionSyntax(
                 "lan",
                 summary: "serve the local network too, with a certificate that this makes"),
-            OptionSyntax(
-                "certificate", value: "FILE",
-                summary: "certificate for TLS, followed by those that sign it (PEM)"),
+            .certificate,
             // Not `key`: its variable would be that of the master key.
-            OptionSyntax(
-                "private-key", value: "FILE", summary: "private key of the certificate (PEM)"),
+            .privateKey,
             OptionSyntax(
                 "behind", value: "URL",
                 summary: "address under which a proxy with TLS serves the pages"),
@@ -218,8 +215,7 @@ extension CommandSyntax {
                     "sessions of its account.",
                 ],
                 options: [
-                    OptionSyntax(
-                        "password-stdin", summary: "read the password from standard input")
+                    .passwordInput
                 ]),
             CommandSyntax(
                 name: "token", summary: "Manage the tokens of programs that may run jobs.",
@@ -293,7 +289,7 @@ extension CommandSyntax {
                 "goal", value: "WORD", choices: SetupAnswers.Goal.allCases.map(\.rawValue),
                 summary: "what you want; with --yes or --backend: send"),
             OptionSyntax("backend", value: "URL", summary: "address of the CLARITY server's API"),
-            OptionSyntax("email", value: "EMAIL", summary: "email address of the account"),
+            .email,
             OptionSyntax(
                 "account", value: "WORD", choices: SetupAnswers.Account.allCases.map(\.rawValue),
                 summary: "whether you have an account; with no, one is created first"),

@@ -157,13 +157,11 @@ struct AuditRow: Reported {
 }
 
 /// `audit log [--since SPAN]` and `audit log --verify`.
-struct AuditLogCommand {
+struct AuditLogCommand: ComposedCommand {
     /// The number of entries that are read at once.
     private static let page = 500
 
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

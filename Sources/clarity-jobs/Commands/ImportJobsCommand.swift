@@ -3,11 +3,9 @@ import Platform
 import SwiftOverlayShims
 
 /// `import-jobs`: prints a job file that does what a crontab or systemd timers do.
-struct ImportJobsCommand {
-    private let composition: Composition
+struct ImportJobsCommand: ComposedCommand {
+    let composition: Composition
     private var operands: [String] { composition.arguments.operands }
-
-    init(_ composition: Composition) { self.composition = composition }
 
     // MARK: A crontab
 

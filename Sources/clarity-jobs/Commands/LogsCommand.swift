@@ -4,11 +4,9 @@ import Platform
 @preconcurrency import Glibc
 
 /// `logs JOB`: shows what the program of a job's last run wrote, also while it runs.
-struct LogsCommand {
-    private let composition: Composition
+struct LogsCommand: ComposedCommand {
+    let composition: Composition
     private var console: Console { composition.console }
-
-    init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
         let arguments = composition.arguments

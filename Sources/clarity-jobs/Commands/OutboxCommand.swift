@@ -9,13 +9,11 @@ import Glibc
 
 /// `outbox` and its subcommands: shows what is in the outbox and where it came from, and performs a
 /// person's actions on it.
-struct OutboxCommand {
-    private let composition: Composition
+struct OutboxCommand: ComposedCommand {
+    let composition: Composition
 
     private var console: Console { composition.console }
     private var arguments: Arguments { composition.arguments }
-
-    init(_ composition: Composition) { self.composition = composition }
 
     func sums() throws(CommandFailure) -> ExitStatus {
         guard arguments.has("all") else { return try ownSums() }

@@ -8,13 +8,11 @@ import Platform
 
 /// `serve`, which serves the web pages in a program of its own, and its ways in: `serve link`,
 /// `serve password` and `serve sessions`.
-struct ServeCommand {
+struct ServeCommand: ComposedCommand {
     /// Where the pages are unless somebody says otherwise.
     private static let usualAddress = "127.0.0.1:8799"
 
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+    let composition: Composition
 
     func run() throws(CommandFailure) -> Never {
         let arguments = composition.arguments

@@ -5,10 +5,8 @@ import Platform
 import SwiftOverlayShims
 
 /// `simulate [JOB...]`: shows the runs that there would be over a trace of conditions.
-struct SimulateCommand {
+struct SimulateCommand: ComposedCommand {
     let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
         if composition.arguments["accounts"] != nil { return try runAccounts() }

@@ -202,12 +202,10 @@ extension ServerStatus: Reported {
 }
 
 /// `store copy`: takes a state from files into a database, or back.
-struct StoreCopyCommand {
+struct StoreCopyCommand: ComposedCommand {
     private enum Direction: String, CaseIterable { case database, files }
 
-    private let composition: Composition
-
-    init(_ composition: Composition) { self.composition = composition }
+    let composition: Composition
 
     func run() throws(CommandFailure) -> ExitStatus {
         let direction = try self.direction()

@@ -7,11 +7,9 @@ import HealthStore
 
 /// `validate`: checks the job file, reports every fault in it, and warns of settings that can never
 /// take effect.
-struct ValidateCommand {
-    private let composition: Composition
+struct ValidateCommand: ComposedCommand {
+    let composition: Composition
     private var console: Console { composition.console }
-
-    init(_ composition: Composition) { self.composition = composition }
 
     func run() throws(CommandFailure) -> ExitStatus {
         let path = try composition.jobFilePath()
