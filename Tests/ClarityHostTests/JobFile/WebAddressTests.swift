@@ -39,4 +39,36 @@ import Testing
 
         #expect(address == WebAddress(isSecure: true, host: "clarity.example"))
     }
+
+    @Test(arguments: [
+        (
+            "http://clarity.example/api",
+            """
+            url leads to `clarity.example` over http, where anybody on the way can read it
+            help: use https; http is for `localhost`, `127.0.0.1` and `[::1]` only
+            """
+        ),
+        (
+            "https://ada:secret@clarity.example/",
+            """
+            url holds a user name or password
+            help: secrets never stand in a job file
+            """
+        ),
+        ("clarity.example", "url does not start with `https://`"),
+        ("https://a b", "url holds a character that no url has"),
+        ("https:///api", "url names no host"),
+        ("https://[::1/api", "url has a `[` without its `]`"),
+        (
+            "https://clarity.example:99999",
+            "url has a port that is no number from 1 to 65535"
+        ),
+        ("https://clarity.example/?a=b", "url has a query (`?`) or fragment (`#`), wanted none"),
+    ])
+    func `an address that is not safe or not whole is refused`(url: String, printed: String) {
+        let faults = JobFileSamples.faults(
+            "version: 1\nbackend: { url: '\(url)' }\njobs: []\n")
+
+        #expect(faults == ["jobs.yaml:2:17: " + printed])
+    }
 }
