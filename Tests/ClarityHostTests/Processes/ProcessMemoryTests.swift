@@ -53,7 +53,7 @@ import Testing
             Self.hold(32) + """
                 order
                 (read forever <&3) &
-                trap 'kill $!; wait; report outcome success; exit 0' TERM
+                trap 'kill -KILL $!; wait; report outcome success; exit 0' TERM
                 report progress $$ 0
                 wait
                 """

@@ -217,7 +217,8 @@ import Testing
                 group.addTask {
                     await ScriptWorker.make(
                         // A signal ends `wait` even if it came just before; it would not end `read`.
-                        "trap 'kill $!; wait; report outcome success; exit 0' TERM; "
+                        // The child may still be the shell, which would catch another signal.
+                        "trap 'kill -KILL $!; wait; report outcome success; exit 0' TERM; "
                             + "sleep 1000 & report progress 0 1; order; wait",
                         environment: ["PATH": "/usr/bin:/bin"]
                     ).run(order, signals: stream) { _, _ in arrival.yield() }
