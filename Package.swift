@@ -235,7 +235,8 @@ let package = Package(
 // The tests read and encrypt years of data: optimized libraries take half of their time, and build
 // no slower.
 for target in package.targets where target.type == .regular {
-    target.swiftSettings = (target.swiftSettings ?? []) + [
-        .unsafeFlags(["-O"], .when(configuration: .debug))
-    ]
+    target.swiftSettings =
+        (target.swiftSettings ?? []) + [
+            .unsafeFlags(["-O"], .when(configuration: .debug))
+        ]
 }

@@ -190,7 +190,8 @@ struct FHIRBundle: Sendable {
                 written += #","request":{"method":"PUT","url":"\#(type)/\#(serverID)"}}"#.utf8
             } else {
                 let condition = "identifier=\(FHIRNaming.token(of: id))"
-                written += #","request":{"method":"POST","url":"\#(type)","ifNoneExist":"\#(condition)"}}"#
+                written +=
+                    #","request":{"method":"POST","url":"\#(type)","ifNoneExist":"\#(condition)"}}"#
                     .utf8
             }
         }

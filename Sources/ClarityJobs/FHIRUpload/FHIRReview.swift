@@ -23,7 +23,8 @@ public struct FHIRReview {
     ) throws {
         guard order.kind == .fhirUpload else {
             throw Failure(
-                .configuration, "job `\(order.job)` is of the kind `\(order.kind)`, not `fhir-upload`")
+                .configuration,
+                "job `\(order.job)` is of the kind `\(order.kind)`, not `fhir-upload`")
         }
         var options = try FHIRUploadOptions(order.options)
         options.isErasing = isErasing

@@ -118,7 +118,8 @@ struct FHIRServer {
             throw FHIRRefusal(
                 .configuration, "a patient by identifier cannot be searched for; name `Patient/ID`")
         }
-        var query = "/Observation?subject=\(reference)&_count=500"
+        var query =
+            "/Observation?subject=\(reference)&_count=500"
             + "&_elements=id,identifier,meta"
         if let since { query += "&date=ge\(since)" }
         var address = base + query

@@ -259,7 +259,8 @@ struct FHIRUploadBook {
             if context.isDryRun { context.note("would send nothing new to `\(url)`") }
             return
         }
-        let what = "\(counted(sent, "Observations")) of \(counted(types.count, "types")) to `\(url)`"
+        let what =
+            "\(counted(sent, "Observations")) of \(counted(types.count, "types")) to `\(url)`"
         context.note(context.isDryRun ? "would send \(what)" : "sent \(what)")
     }
 }

@@ -141,15 +141,22 @@ struct FHIRUpload {
             }
         }
         if let damage = portion.damage { context.note("\(damage), and not sent") }
-        defer { book.close(index, isWhole: portion.damage == nil) }
+        // Done only if all that it lacks was sent: an attempt may end in the middle.
+        var isWhole = false
+        defer { book.close(index, isWhole: isWhole) }
         let ids = portion.resources
         let wanted = unsettled(in: portion, index)
         var untrue: [FHIRID] = []
         if portion.damage == nil, !book[index].confirmed.isEmpty {
             untrue = Set(book[index].confirmed.keys).subtracting(ids.lazy.map(\.id)).sorted()
         }
-        guard !wanted.isEmpty || !untrue.isEmpty, end == nil else { return }
-        try book.audit(part.isOfRecords ? "records of \(part.type)" : part.type, wanted.count + untrue.count)
+        guard end == nil else { return }
+        guard !wanted.isEmpty || !untrue.isEmpty else {
+            isWhole = portion.damage == nil
+            return
+        }
+        try book.audit(
+            part.isOfRecords ? "records of \(part.type)" : part.type, wanted.count + untrue.count)
         // A server that chooses the ids has to be asked for those of what it has.
         var known: [FHIRID: FHIRFound] = [:]
         if case .byServer = naming, !context.isDryRun {
@@ -173,6 +180,7 @@ struct FHIRUpload {
                 content.withdrawal(of: id, from: part), id, .withdraw, part.resource, index,
                 known[id], &flights)
         }
+        isWhole = portion.damage == nil && end == nil
     }
 
     private func unsettled(in portion: FHIRContent.Portion, _ index: Int) -> [Int] {
@@ -240,7 +248,8 @@ struct FHIRUpload {
         let server = server
         flights.addTask {
             do {
-                return FHIRFlight(number: number, bundle: bundle, .success(try await server.send(bundle)))
+                return FHIRFlight(
+                    number: number, bundle: bundle, .success(try await server.send(bundle)))
             } catch {
                 return FHIRFlight(number: number, bundle: bundle, .failure(error))
             }
@@ -293,7 +302,8 @@ struct FHIRUpload {
             }
             mostEntries = min(mostEntries, (bundle.entries.count + 1) / 2)
             halves += bundle.halves
-        case .failure(let refusal as FHIRRefusal) where refusal.isForbidden && bundle.type == "Device":
+        case .failure(let refusal as FHIRRefusal)
+        where refusal.isForbidden && bundle.type == "Device":
             book.answered(flight.number)
         case .failure(let refusal as FHIRRefusal):
             // What never arrived need not be looked up.
@@ -326,10 +336,12 @@ struct FHIRUpload {
             book.settle(entry.change, entry.id, of: entry.part, .stored(there.version))
         }
         guard missing > 0 else { return }
-        end = end ?? FHIRRefusal(
-            .unreachable,
-            "`\(options.url)` left out \(missing) of "
-                + "\(counted(bundle.entries.count, "Observations")) of a bundle")
+        end =
+            end
+            ?? FHIRRefusal(
+                .unreachable,
+                "`\(options.url)` left out \(missing) of "
+                    + "\(counted(bundle.entries.count, "Observations")) of a bundle")
     }
 
     // MARK: What was in doubt before
@@ -340,7 +352,9 @@ struct FHIRUpload {
     ) async throws {
         var entries: [String: [SentBundle.Entry]] = [:]
         for bundle in bundles.values {
-            for entry in bundle.entries { entries[bundle.parts[entry.part], default: []].append(entry) }
+            for entry in bundle.entries {
+                entries[bundle.parts[entry.part], default: []].append(entry)
+            }
         }
         if let doubtful = entries[FHIRContent.devices] {
             try book.open(
@@ -356,12 +370,14 @@ struct FHIRUpload {
             guard let doubtful = entries[part.name] else { continue }
             try context.checkTime()
             let found = try await server.find(
-                doubtful.map(\.id), part.resource, naming, isWhole: doubtful.contains { $0.content != 0 })
+                doubtful.map(\.id), part.resource, naming,
+                isWhole: doubtful.contains { $0.content != 0 })
             var portion = try content.portion(of: part)
             try book.open(part, at: index, records: portion.records)
             defer { book.close(index, isWhole: false) }
             let places = Dictionary(
-                portion.resources.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { one, _ in one })
+                portion.resources.enumerated().map { ($1.id, $0) },
+                uniquingKeysWith: { one, _ in one })
             for entry in doubtful {
                 guard let there = found[entry.id] else { continue }
                 book.expect(index)

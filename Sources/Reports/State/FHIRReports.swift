@@ -171,7 +171,8 @@ public struct FHIRSums: Reported, Sendable {
 
     /// The sums in one line, for `status`.
     public var line: String {
-        var words = "\(job): `\(url)` has \(counted(answered - refused, "records")) "
+        var words =
+            "\(job): `\(url)` has \(counted(answered - refused, "records")) "
             + "in \(counted(there.confirmed, "resources"))"
         if waiting > 0 { words += ", \(waiting) wait" }
         if there.refused > 0 { words += ", \(there.refused) were refused" }

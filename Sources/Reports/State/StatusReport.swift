@@ -98,7 +98,8 @@ extension StatusReport {
             return (failed + retried + goals + others + leader).map(\.forReport)
         }
         return
-            (failed + retried + goals + outboxLines + sessionLines + destinations.map(\.line) + others
+            (failed + retried + goals + outboxLines + sessionLines + destinations.map(\.line)
+            + others
             + installation.lines).map(\.forReport)
     }
 

@@ -226,7 +226,8 @@ extension CommandSyntax {
                     fhirSince,
                     OptionSyntax(
                         "settle",
-                        summary: "take what was found for what was sent: the next run sends the rest"),
+                        summary:
+                            "take what was found for what was sent: the next run sends the rest"),
                 ],
                 examples: ["clarity-jobs fhir verify clinic --since 2026-01"]),
             CommandSyntax(

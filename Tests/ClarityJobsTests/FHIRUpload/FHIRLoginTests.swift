@@ -165,7 +165,7 @@ struct FHIRLoginTests {
         (
             400, #"{"error":"invalid_scope","error_description":"MARKER"}"#, .configuration,
             "answers 400 `invalid_scope`: it gives no token for "
-                + "`system/Observation.cus system/Patient.r`; name another `scope`"
+                + "`system/Observation.cus system/Device.cus system/Patient.r`; name another `scope`"
         ),
         (
             401, #"{"error":"invalid_client","error_description":"MARKER"}"#, .credential,
@@ -260,7 +260,7 @@ struct FHIRLoginTests {
         let sent = try #require(bench.backend.requests.last)
         #expect(sent.url == Self.tokenURL && sent.method == .post)
         let form =
-            "grant_type=client_credentials&scope=system%2FObservation.cus%20system%2FPatient.r"
+            "grant_type=client_credentials&scope=system%2FObservation.cus%20system%2FDevice.cus%20system%2FPatient.r"
         if isBasic {
             // `my%3Ajob:open%20sesame`
             #expect(token(of: sent) == "Basic bXklM0Fqb2I6b3BlbiUyMHNlc2FtZQ==")

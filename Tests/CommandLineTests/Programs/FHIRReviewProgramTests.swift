@@ -72,9 +72,12 @@ struct FHIRReviewProgramTests {
         #expect(!next.output.contains("observations sent"), "\(next.output)")
         let bundles = try await scene.requests().dropFirst(before)
             .filter { $0["method"].text == "POST" }
-        #expect(bundles.allSatisfy { bundle in
-            bundle["entries"].elements.allSatisfy { $0["url"].text?.hasPrefix("Device") ?? false }
-        }, "\(bundles)")
+        #expect(
+            bundles.allSatisfy { bundle in
+                bundle["entries"].elements.allSatisfy {
+                    $0["url"].text?.hasPrefix("Device") ?? false
+                }
+            }, "\(bundles)")
     }
 
     @Test func `an Observation of somebody else is counted and left alone`() async throws {
