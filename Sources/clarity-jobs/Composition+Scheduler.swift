@@ -68,7 +68,7 @@ extension Composition {
         let scheduler = Scheduler(
             planner, on: history.store, worker: worker, monitor: monitor,
             clock: clock, observer: observer, progress: progress)
-        return SteeredScheduler(scheduler, planner.jobs, happenings, feeders)
+        return SteeredScheduler(scheduler, planner.jobs, happenings, feeders, history)
     }
 
     private func worker(
@@ -264,13 +264,14 @@ struct SteeredScheduler {
     let jobs: JobSet
     private let happenings: AsyncStream<Planner.Event>
     private let feeders: [Task<Void, Never>]
+    private let history: SharedHistory
 
     init(
         _ scheduler: Scheduler, _ jobs: JobSet, _ happenings: AsyncStream<Planner.Event>,
-        _ feeders: [Task<Void, Never>]
+        _ feeders: [Task<Void, Never>], _ history: SharedHistory
     ) {
         (self.scheduler, self.jobs) = (scheduler, jobs)
-        (self.happenings, self.feeders) = (happenings, feeders)
+        (self.happenings, self.feeders, self.history) = (happenings, feeders, history)
     }
 
     /// Decides until `end`, beginning with `first`.
@@ -280,8 +281,11 @@ struct SteeredScheduler {
         try await scheduler.run(until: end, first: first, events: happenings)
     }
 
-    /// Stops listening.
-    func end() { feeders.forEach { $0.cancel() } }
+    /// Stops listening, before the history is let go of: the feeders would take the removal of its
+    /// lock for that of the state directory, and end the loop.
+    func end() {
+        withExtendedLifetime(history) { feeders.forEach { $0.cancel() } }
+    }
 }
 
 extension Composition {
