@@ -1,4 +1,6 @@
 import Backend
+import BackendContract
+import HealthModel
 import HealthStore
 import ClarityScheduler
 import Platform
@@ -92,7 +94,7 @@ enum Upload {
         let end = clock.elapsed
         guard outcome == .success, sent.withLock({ $0 }) == Int64(count) else { exit(1) }
         var usage = rusage()
-        getrusage(RUSAGE_SELF, &usage)
+        getrusage(RUSAGE_SELF.rawValue, &usage)
         print(
             processorMicroseconds() - cpu, (end - wall).milliseconds * 1000, usage.ru_maxrss)
     }

@@ -12,7 +12,8 @@ struct FHIRUploading {
     init(_ surroundings: Surroundings) { self.surroundings = surroundings }
 
     func measure() throws -> Section {
-        setenv("CLARITY_JOBS_KEY", String(repeating: "0f", count: 32), 1)
+        // Each state directory has a key of its own, which is copied with it.
+        unsetenv("CLARITY_JOBS_KEY")
         let folder = try surroundings.makeFolder("fhir")
         let near = try archive(of: records, in: folder)
         let far = try archive(of: distant.records, in: folder)
