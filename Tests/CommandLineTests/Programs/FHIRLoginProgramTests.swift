@@ -7,43 +7,20 @@ import Testing
 /// has stored and by its own log of requests.
 @Suite("Login at a FHIR server", .timeLimit(.minutes(5)))
 struct FHIRLoginProgramTests {
-    private static let records = 30
     private static let password = "s:e&c r%=\u{E9}"
     /// All that an upload may need, so that asking for more, or using more, is seen.
     private static let scope = ["--fhir-scope", "system/Observation.cus system/Patient.r"]
 
-    /// A playground with 30 heart rates, and a job that sends 10 at a time.
-    ///
     /// - Parameter login: options of the job, each a line.
     private func playground(
         _ sandboxOptions: [String], login: [String]
     ) async throws -> Playground {
-        let playground = try await Playground(
+        try await FHIRScene(
+            "google",
             // It makes a version of each `PUT`, also of one that changes nothing.
-            sandboxOptions: [
-                "--fhir", "google", "--fhir-with", "update-create", "--fhir-with", "no-references",
-            ] + sandboxOptions
-        ) { url, folder in
-            """
-            version: 1
-            sources:
-              - { kind: apple-health-export, path: \(folder)/export.xml, time_zone: UTC }
-            jobs:
-              - { id: import, kind: import, schedule: 1h }
-              - id: clinic
-                kind: fhir-upload
-                schedule: 1h
-                options:
-                  url: \(url.replacing("/api/v1", with: "/fhir"))
-                  patient: https://clinic.example/mrn|4711
-                  bundle: 10
-            \(login.map { "      \($0)\n" }.joined())
-            """
-        }
-        try playground.writeExport(heartRates: Self.records)
-        let imported = try await playground.run("run", "import")
-        #expect(imported.status == 0, "\(imported.errors)")
-        return playground
+            options: ["--fhir-with", "update-create", "--fhir-with", "no-references"]
+                + sandboxOptions, job: login
+        ).playground
     }
 
     private func secretPlayground(_ more: [String] = [], scope: [String] = Self.scope)
@@ -74,7 +51,7 @@ struct FHIRLoginProgramTests {
         let versions = try await ask(playground, "resources")["resources"].elements
             .filter { $0["type"].text == "Observation" }.map { $0["versions"].number }
         #expect(
-            versions == Array(repeating: 1, count: Self.records), sourceLocation: location)
+            versions == Array(repeating: 1, count: FHIRScene.records), sourceLocation: location)
     }
 
     /// The requests, each as its method, its path below the base, and the status.
