@@ -89,8 +89,10 @@ struct RecordDatabase: RecordTarget {
         return count
     }
 
-    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
-        guard let name = tables.last else { return type.name }
+    mutating func end(
+        _ type: ArchivedType
+    ) throws(RecordExport.Fault) -> (name: String, files: Int) {
+        guard let name = tables.last else { return (type.name, 1) }
         try execute(
             """
             CREATE INDEX \(quoted("\(name) start")) ON \(quoted(name)) (start);
@@ -101,7 +103,7 @@ struct RecordDatabase: RecordTarget {
                 GROUP BY day, unit;
             \(RecordViews.script(of: type, table: quoted(name)))
             """)
-        return name
+        return (name, 1)
     }
 
     mutating func finish() throws(RecordExport.Fault) {

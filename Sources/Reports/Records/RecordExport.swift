@@ -10,6 +10,8 @@ public struct RecordExport: Sendable {
     public struct Part: Hashable, Sendable {
         public let type: String
         public let name: String
+        /// How many files there are: that one, and others that are numbered from 2.
+        public let files: Int
         public let records: Int64
     }
 
@@ -58,6 +60,7 @@ public struct RecordExport: Sendable {
     private let grain: FHIRGrain
     private let zone: Zone?
     private let range: Range<Int64>
+    private let largestFile: Int
 
     /// - Parameters:
     ///   - path: an absolute path; nothing may be there, but an empty folder where the format is one.
@@ -66,15 +69,17 @@ public struct RecordExport: Sendable {
     ///   - zone: the time zone of its days, as of `FHIRContent`.
     ///   - since: the earliest start of a record; `nil` for any.
     ///   - until: the instant before which a record starts; `nil` for any.
+    ///   - largestFile: the most bytes of a file of Observations, which a server has to take whole.
     public init(
         _ store: HealthStore, as format: ExportDataOptions.Format, to path: String,
         of patient: FHIRPatient? = nil, by grain: FHIRGrain = .single, in zone: Zone? = nil,
-        since: Instant? = nil, until: Instant? = nil
+        since: Instant? = nil, until: Instant? = nil, largestFile: Int = 100 << 20
     ) {
         self.store = store
         self.format = format
         self.path = path
         (self.patient, self.grain, self.zone) = (patient, grain, zone)
+        self.largestFile = largestFile
         let from = since?.secondsSince1970 ?? .min
         range = from..<max(from, until?.secondsSince1970 ?? .max)
     }
@@ -153,9 +158,10 @@ public struct RecordExport: Sendable {
                 progress.months += 1
                 try report(progress)
             }
-            let name = try target.end(type)
+            let (name, files) = try target.end(type)
             receipt.parts.append(
-                Part(type: type.name, name: name, records: progress.records - before))
+                Part(
+                    type: type.name, name: name, files: files, records: progress.records - before))
         }
         try target.finish()
         return receipt
@@ -169,7 +175,7 @@ extension RecordExport {
         _ types: [ArchivedType], _ recipient: Recipient,
         _ report: (Progress) throws(Fault) -> Void
     ) throws(Fault) -> Receipt {
-        var folder = try RecordFolder<RecordObservations>(path, recipient)
+        var folder = try RecordFolder<RecordObservations>(path, recipient, largest: largestFile)
         let (ofClinic, ours) = types.reduce(into: ([ArchivedType](), [ArchivedType]())) {
             if KeptFile.isOfClinic($1.name) { $0.0.append($1) } else { $0.1.append($1) }
         }
@@ -189,7 +195,7 @@ extension RecordExport {
         while let first = rest.first {
             let ofType = rest.prefix { $0.fileName == first.fileName }
             rest = rest.dropFirst(ofType.count)
-            var output = try RecordOutput("\(path)/\(first.fileName)")
+            var output = try RecordOutput("\(path)/\(first.fileName)", largest: largestFile)
             let before = progress.records
             for part in ofType {
                 var portion: FHIRContent.Portion
@@ -211,11 +217,12 @@ extension RecordExport {
                 progress.months += 1
                 try report(progress)
             }
-            try output.finish()
+            let files = try output.finish()
             guard first.resource != "Device" else { continue }
             receipt.parts.append(
                 Part(
-                    type: first.typeName, name: first.fileName, records: progress.records - before))
+                    type: first.typeName, name: first.fileName, files: files,
+                    records: progress.records - before))
         }
         return receipt
     }
@@ -230,8 +237,10 @@ protocol RecordTarget {
         _ segment: Segment, _ type: ArchivedType, _ range: Range<Int64>
     ) throws(RecordExport.Fault) -> Int64
 
-    /// Ends the type; returns the name of its file or table.
-    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String
+    /// Ends the type; returns the name of its first file or its table, and how many there are.
+    mutating func end(
+        _ type: ArchivedType
+    ) throws(RecordExport.Fault) -> (name: String, files: Int)
 
     /// Called once after the last type.
     mutating func finish() throws(RecordExport.Fault)
@@ -240,7 +249,10 @@ protocol RecordTarget {
 extension RecordExport.Receipt {
     /// A line for each type, the sum, and what is damaged.
     public var lines: [String] {
-        parts.map { "\($0.name): \(counted($0.records, "records"))" } + [
+        parts.map { part in
+            let files = part.files > 1 ? " in \(part.files) files" : ""
+            return "\(part.name): \(counted(part.records, "records"))\(files)"
+        } + [
             "\(counted(records, "records")) of \(counted(parts.count, "types")) in \(path)"
         ] + damaged
     }
@@ -259,6 +271,9 @@ extension RecordExport.Part: Reported {
     public static let report = Report<RecordExport.Part>([
         Column("type", "the type of the records") { $0.type },
         Column("name", "name of its file or table") { $0.name },
+        Column("files", "number of its files: that one, and others that are numbered from 2") {
+            $0.files
+        },
         Column("records", "number of its records") { $0.records },
     ])
 }

@@ -8,15 +8,19 @@ import JSON
 struct RecordFolder<Lines: RecordLines>: RecordTarget {
     private let folder: String
     private let recipient: Recipient
+    private let largest: Int
     private var output: RecordOutput?
 
-    init(_ folder: String, _ recipient: Recipient) throws(RecordExport.Fault) {
-        (self.folder, self.recipient) = (folder, recipient)
+    /// - Parameter largest: the most bytes of a file; the type goes on in another one.
+    init(
+        _ folder: String, _ recipient: Recipient, largest: Int = .max
+    ) throws(RecordExport.Fault) {
+        (self.folder, self.recipient, self.largest) = (folder, recipient, largest)
         try makeFolder()
     }
 
     mutating func begin(_ type: ArchivedType) throws(RecordExport.Fault) {
-        output = try RecordOutput("\(folder)/\(name(of: type))")
+        output = try RecordOutput("\(folder)/\(name(of: type))", largest: largest)
         output?.bytes += Lines.heading.utf8
     }
 
@@ -37,10 +41,11 @@ struct RecordFolder<Lines: RecordLines>: RecordTarget {
         return count
     }
 
-    mutating func end(_ type: ArchivedType) throws(RecordExport.Fault) -> String {
-        try output?.finish()
-        output = nil
-        return name(of: type)
+    mutating func end(
+        _ type: ArchivedType
+    ) throws(RecordExport.Fault) -> (name: String, files: Int) {
+        defer { output = nil }
+        return (name(of: type), try output?.finish() ?? 0)
     }
 
     mutating func finish() {}
@@ -92,26 +97,44 @@ final class RecordFile {
     func finish() throws(RecordExport.Fault) { try draft.finish() }
 }
 
-/// A file that is written in blocks.
+/// Lines that are written in blocks: into a file, and into further ones beside it where one would
+/// become too large, as `HeartRate.ndjson` and `HeartRate.2.ndjson`.
 struct RecordOutput {
-    private let file: RecordFile
-    /// The bytes that were not written yet.
+    private let path: String
+    private let largest: Int
+    private var file: RecordFile
+    private var written = 0
+    private var files = 1
+    /// The bytes that were not written yet: whole lines, wherever one is flushed.
     var bytes: [UInt8] = []
 
-    init(_ path: String) throws(RecordExport.Fault) { file = try RecordFile(path) }
+    /// - Parameter largest: the most bytes of a file, unless a block has more.
+    init(_ path: String, largest: Int = .max) throws(RecordExport.Fault) {
+        (self.path, self.largest) = (path, largest)
+        file = try RecordFile(path)
+    }
 
     /// Writes the bytes if they are a block.
     mutating func flushBlock() throws(RecordExport.Fault) {
         if bytes.count >= RecordFile.block { try flush() }
     }
 
-    mutating func finish() throws(RecordExport.Fault) {
+    /// Writes the rest; returns how many files there are.
+    mutating func finish() throws(RecordExport.Fault) -> Int {
         try flush()
         try file.finish()
+        return files
     }
 
     private mutating func flush() throws(RecordExport.Fault) {
+        if written > 0, written + bytes.count > largest {
+            try file.finish()
+            (written, files) = (0, files + 1)
+            let dot = path.lastIndex(of: ".") ?? path.endIndex
+            file = try RecordFile("\(path[..<dot]).\(files)\(path[dot...])")
+        }
         try file.write(bytes)
+        written += bytes.count
         bytes.removeAll(keepingCapacity: true)
     }
 }

@@ -1,4 +1,5 @@
 import ClarityScheduler
+import ClarityTestSupport
 import HealthModel
 import JSON
 import Testing
@@ -421,6 +422,30 @@ import Testing
         }
         #expect(Set(references) == Set(devices.map { "Device/\($0.id.text)" }))
         #expect(references.count == 3)
+    }
+
+    @Test func `a file that would be too large for a server goes on in another one`() throws {
+        let folder = try TemporaryFolder()
+        try keep((0..<3000).map { .reading(60 * $0, 60) })
+        let types = try RecordExport.types(of: store, named: [])
+
+        let export = RecordExport(
+            store, as: .fhir, to: "\(folder.path)/out", of: patient, in: .utc,
+            largestFile: 600_000)
+        let receipt = try export.run(types) { _ in }
+
+        let part = try #require(receipt.parts.first)
+        let names =
+            ["Observation.\(Self.heartRate).ndjson"]
+            + (2...max(2, part.files)).map { "Observation.\(Self.heartRate).\($0).ndjson" }
+        let files = try names.map { try TemporaryFolder.read("\(folder.path)/out/\($0)") }
+        #expect(part.files >= 2 && part.name == names[0] && part.records == 3000)
+        #expect(files.allSatisfy { $0.count <= 600_000 && $0.last == 0x0A })
+        let ids = try files.flatMap { file in
+            try file.split(separator: 0x0A).map { try JSONParser.parse(Array($0))["id"]?.text }
+        }
+        #expect(try ids == sent(content(.single)).map(\.id.text))
+        #expect(receipt.lines[0] == "\(names[0]): 3000 records in \(part.files) files")
     }
 
     @Test(arguments: [
