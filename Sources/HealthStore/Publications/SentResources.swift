@@ -39,32 +39,37 @@ public struct SentResources: Hashable, Sendable {
     }
 
     public mutating func confirm(_ id: FHIRID, _ version: Version) {
+        leaveOthers(id)
         confirmed[id] = version
-        refused[id] = nil
-        withdrawn.remove(id)
     }
 
     public mutating func withdraw(_ id: FHIRID) {
+        leaveOthers(id)
         confirmed[id] = nil
-        refused[id] = nil
         withdrawn.insert(id)
     }
 
     public mutating func erase(_ id: FHIRID) {
+        leaveOthers(id)
         confirmed[id] = nil
-        refused[id] = nil
-        withdrawn.remove(id)
         erased.insert(id)
+    }
+
+    /// Takes a resource out of all states but `confirmed`. Nearly always none of them has any.
+    private mutating func leaveOthers(_ id: FHIRID) {
+        if !refused.isEmpty { refused[id] = nil }
+        if !withdrawn.isEmpty { withdrawn.remove(id) }
+        if !erased.isEmpty { erased.remove(id) }
     }
 }
 
 extension SentResources {
     func append(to plain: inout [UInt8]) {
-        let usual = confirmed.filter { $0.value == .usual }
-        let others = confirmed.count - usual.count
-        plain.reserveCapacity(plain.count + 16 * usual.count + 32 * others + 64)
-        plain.append(littleEndian: UInt64(usual.count))
-        for id in usual.keys { plain.append(id) }
+        let others = confirmed.values.count { $0 != .usual }
+        let usual = confirmed.count - others
+        plain.reserveCapacity(plain.count + 16 * usual + 32 * others + 64)
+        plain.append(littleEndian: UInt64(usual))
+        for (id, version) in confirmed where version == .usual { plain.append(id) }
         plain.append(littleEndian: UInt64(others))
         for (id, version) in confirmed where version != .usual {
             plain.append(id)
