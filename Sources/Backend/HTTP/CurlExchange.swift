@@ -42,14 +42,15 @@ final class CurlExchange {
         transfer = CurlTransfer(
             largestBody: setup.limits.answerBytes, largestHead: setup.limits.headBytes)
         sender = request.body.flatMap {
-            $0.count > CurlExchange.largestCopy ? CurlSender($0) : nil
+            $0.count > CurlExchange.largestCopy || request.keepsConnection
+                ? CurlSender($0, isRewindable: !request.isOnce) : nil
         }
         // Clears every option, including addresses of the last request's objects; keeps TLS
         // sessions.
         try easy.reset()
         try easy.secure(for: destination, floor: Int(CURL_SSLVERSION_TLSv1_3))
         try configure(setup, destination)
-        if request.isOnce {
+        if request.isOnce, !request.keepsConnection {
             try easy.set(CURLOPT_FRESH_CONNECT, 1)
             try easy.set(CURLOPT_FORBID_REUSE, 1)
         }

@@ -13,7 +13,8 @@ import Glibc
 /// - If a task is cancelled, its connection, or over HTTP/2 its stream, is closed before `send`
 ///   returns.
 /// - If the server had closed a kept connection, libcurl sends the request again, at once and once,
-///   over a new one. A request with `isOnce` is not sent again: it has a connection of its own.
+///   over a new one. A request with `isOnce` is not sent again: it has a connection of its own, or
+///   a body that cannot be read a second time.
 ///
 /// One thread does all of this, and ends with the transport.
 public final class CurlTransport: HTTPTransport {
@@ -133,9 +134,13 @@ struct CurlJob: Sendable {
 /// Used by one thread: libcurl calls back from within `curl_multi_perform`.
 final class CurlSender {
     private let body: [UInt8]
+    /// Without this libcurl cannot send again what it has begun to send.
+    private let isRewindable: Bool
     private var offset = 0
 
-    init(_ body: [UInt8]) { self.body = body }
+    init(_ body: [UInt8], isRewindable: Bool = true) {
+        (self.body, self.isRewindable) = (body, isRewindable)
+    }
 
     var count: Int { body.count }
 
@@ -147,9 +152,11 @@ final class CurlSender {
         return piece.count
     }
 
-    /// Continues from `offset`; returns `false` if that is not within the body.
+    /// Continues from `offset`; returns `false` if that cannot be.
     func seek(_ offset: Int) -> Bool {
-        guard (0...body.count).contains(offset) else { return false }
+        guard isRewindable || self.offset == 0, (0...body.count).contains(offset) else {
+            return false
+        }
         self.offset = offset
         return true
     }

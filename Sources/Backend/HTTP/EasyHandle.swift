@@ -212,7 +212,7 @@ extension TransportError {
         // libcurl's code for a proxy that answers with a status other than 2xx.
         case CURLE_RECV_ERROR where verdict.isProxyRefusal:
             self = .proxyRefused(status: verdict.proxyStatus)
-        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR:
+        case CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_SEND_FAIL_REWIND:
             self = verdict.hasBegun ? .truncated : .reset
         case CURLE_SSL_CONNECT_ERROR where verdict.hasNoCommonVersion:
             self = .tlsVersion

@@ -54,6 +54,9 @@ public struct HTTPRequest: Hashable, Sendable {
     /// reused connection breaks, libcurl sends the request again by itself, even one that the
     /// server has read.
     public var isOnce = false
+    /// Whether a request that is sent once goes over a kept connection all the same. If that breaks
+    /// when a part of the body was sent, the request has failed, and may have arrived.
+    public var keepsConnection = false
     /// Whether it may go over http to another machine, because its user said so.
     public var allowsPlainHTTP = false
     /// The call that is made, which decides how the answer is read; not sent.

@@ -75,6 +75,8 @@ struct FHIRServer {
         request.body = bundle.body
         // What was sent without an answer is looked up, and not sent again by libcurl.
         request.isOnce = true
+        // Each would begin with a TLS handshake otherwise.
+        request.keepsConnection = true
         request.headers += [
             HTTPHeader("Content-Type", .plain("application/fhir+json")),
             HTTPHeader("Prefer", .plain("return=minimal")),

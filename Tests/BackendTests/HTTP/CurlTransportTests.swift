@@ -133,6 +133,26 @@ struct CurlTransportTests {
         #expect(server.requests.map(\.connection) == [1, 2, 3, 1])
     }
 
+    @Test(arguments: [ScriptedAnswer.close, .reset])
+    func `what must not arrive twice is not sent again over a kept connection either`(
+        ending: ScriptedAnswer
+    ) async throws {
+        let server = try ScriptedServer([.answer(), .answer(), ending, .answer()])
+        let transport = try transport()
+        var once = HTTPRequest(.post, server.url, body: [0x31])
+        (once.isOnce, once.keepsConnection) = (true, true)
+
+        _ = try await transport.send(once)
+        _ = try await transport.send(once)
+        let fault = await fault(transport, once)
+        _ = try await transport.send(once)
+
+        #expect(fault == .reset)
+        // libcurl connects again before it notices that it cannot send again.
+        #expect(server.requests.map { $0.connection == 1 } == [true, true, true, false])
+        #expect(server.requests.allSatisfy { $0.body == "1" })
+    }
+
     @Test(arguments: [
         (ScriptedAnswer.reset, TransportError.reset), (.close, .reset),
         (.truncated(#"{"a":"#, announced: 20), .truncated),
