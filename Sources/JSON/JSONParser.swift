@@ -139,6 +139,38 @@ public struct JSONParser: Sendable {
         needsComma = true
     }
 
+    /// Moves past the next value. If it is an object, gives each member to `read`, which moves past
+    /// its value and returns `true`, or leaves it there and returns `false`.
+    public mutating func members(
+        _ read: (_ name: String, inout JSONParser) throws(JSONFault) -> Bool
+    ) throws(JSONFault) {
+        guard next == UInt8(ascii: "{") else { return try skip() }
+        try enter("{")
+        while let name = try nextName() {
+            if try !read(name, &self) { try skip() }
+        }
+    }
+
+    /// Moves past the next value. If it is an array, `read` moves past each element.
+    public mutating func elements(
+        _ read: (inout JSONParser) throws(JSONFault) -> Void
+    ) throws(JSONFault) {
+        guard next == UInt8(ascii: "[") else { return try skip() }
+        try enter("[")
+        while try nextElement() { try read(&self) }
+    }
+
+    /// Moves past the next value; returns it if it is a string.
+    public mutating func text() throws(JSONFault) -> String? {
+        guard next == UInt8(ascii: "\"") else {
+            try skip()
+            return nil
+        }
+        let text = try string()
+        needsComma = true
+        return text
+    }
+
     /// Checks that nothing follows.
     public mutating func end() throws(JSONFault) {
         if next != nil { throw fault("text after the value") }
@@ -330,11 +362,14 @@ extension JSONParser {
         // What precedes the last escape; most texts have none, and need no copy.
         var content: [UInt8] = []
         var plain = position
+        var isASCII = true
         while let byte = peek {
             switch byte {
             case UInt8(ascii: "\""):
                 let rest = bytes[plain..<position]
                 position += 1
+                // Nothing to validate, which takes longer than all the rest.
+                if isASCII, content.isEmpty { return String(decoding: rest, as: UTF8.self) }
                 let text =
                     content.isEmpty
                     ? String(validating: rest, as: UTF8.self)
@@ -349,7 +384,9 @@ extension JSONParser {
                 content += try escape()
                 plain = position
             case 0..<0x20: throw fault("a control character must be escaped")
-            default: position += 1
+            default:
+                if byte >= 0x80 { isASCII = false }
+                position += 1
             }
         }
         throw fault("the text ends inside a string")

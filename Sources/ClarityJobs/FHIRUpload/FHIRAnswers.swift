@@ -92,14 +92,35 @@ struct FHIRAnswers: Sendable {
         return (.byServer, false)
     }
 
-    /// Returns the answer to each entry of a bundle with so many.
+    /// Returns the answer to each entry of a bundle with so many. There are many, and they say much
+    /// that nobody asked for: it becomes no tree.
     func entries(in response: HTTPResponse, count: Int) throws -> [FHIREntryAnswer] {
-        let answered = try json(of: response)
-        guard answered["resourceType"]?.text == "Bundle", let answers = answered["entry"]?.list,
-            answers.count == count
-        else { throw unclear("did not answer each entry of a bundle") }
+        guard response.status == 200 else { throw refusal(of: response) }
+        var type: String?
+        var entries: [EntryResponse] = []
+        entries.reserveCapacity(count)
+        do throws(JSONFault) {
+            var parser = JSONParser(response.body)
+            try parser.members { name, parser throws(JSONFault) in
+                switch name {
+                case "resourceType": type = try parser.text()
+                case "entry":
+                    try parser.elements { parser throws(JSONFault) in
+                        entries.append(try EntryResponse(&parser))
+                    }
+                default: return false
+                }
+                return true
+            }
+            try parser.end()
+        } catch {
+            throw notJSON
+        }
+        guard type == "Bundle", entries.count == count else {
+            throw unclear("did not answer each entry of a bundle")
+        }
         let wait = wait(of: response)
-        return answers.map { entryAnswer($0, after: wait) }
+        return entries.map { entryAnswer($0, after: wait) }
     }
 
     /// Returns what a page of a search has, an Observation of somebody else as `nil`, and the address
@@ -133,9 +154,11 @@ struct FHIRAnswers: Sendable {
         do throws(JSONFault) {
             return try JSONParser.parse(response.body)
         } catch {
-            throw unclear("answered with something else than JSON")
+            throw notJSON
         }
     }
+
+    private var notJSON: FHIRRefusal { unclear("answered with something else than JSON") }
 
     private func refusal(of response: HTTPResponse) -> FHIRRefusal {
         let says = "`\(base)` answers \(response.status)"
@@ -173,18 +196,16 @@ struct FHIRAnswers: Sendable {
     }
 
     /// - Parameter wait: how long the whole answer asks to wait; no entry can say it.
-    private func entryAnswer(_ entry: JSON, after wait: Duration?) -> FHIREntryAnswer {
-        let response = entry["response"]
-        let status = response?["status"]?.text.flatMap { Int($0.prefix(3)) } ?? 0
-        let says = "`\(base)` answers \(status) to an Observation"
+    private func entryAnswer(
+        _ entry: EntryResponse, after wait: Duration?
+    ) -> FHIREntryAnswer {
+        let status = entry.status
+        var says: String { "`\(base)` answers \(status) to an Observation" }
         switch status {
-        case 200, 201, 204:
-            return .stored(isNew: status == 201, server: versionDigest(response?["etag"]?.text))
+        case 200, 201, 204: return .stored(isNew: status == 201, server: entry.version)
         case 400, 413, 422:
-            // Only the code: what else the outcome says may repeat a value.
-            let code = response?["outcome"]?["issue"]?.list?.first?["code"]?.text
-            guard code != "not-found" else { return .later(unknownReference(says)) }
-            return .refused(DisplayWord.of(code ?? "status \(status)"))
+            guard entry.code != "not-found" else { return .later(unknownReference(says)) }
+            return .refused(DisplayWord.of(entry.code ?? "status \(status)"))
         case 401:
             var refusal = FHIRRefusal(.credential, "\(says): \(ofLogin)")
             refusal.isOfToken = true
@@ -203,11 +224,60 @@ struct FHIRAnswers: Sendable {
     }
 }
 
-/// Returns the digest of a server's name of a version: `W/"3"` and `3` are the same one.
-private func versionDigest(_ tag: String?) -> UInt64 {
-    guard let tag else { return 0 }
-    let name = tag.drop { $0 != "\"" }.dropFirst().prefix { $0 != "\"" }
-    return SentResources.Version.digest(name.isEmpty ? tag[...] : name)
+/// What the answer to a bundle says of one entry (bundle.html#bundle-response).
+private struct EntryResponse {
+    /// The number of the status; 0 if there is none.
+    var status = 0
+    /// A digest of the server's name of the version.
+    var version: UInt64 = 0
+    /// The code of the first issue. Only this: what else an outcome says may repeat a value.
+    var code: String?
+
+    init(_ parser: inout JSONParser) throws(JSONFault) {
+        try parser.members { name, parser throws(JSONFault) in
+            guard name == "response" else { return false }
+            try parser.members { name, parser throws(JSONFault) in
+                switch name {
+                case "status": status = try parser.text().map(EntryResponse.number(ofStatus:)) ?? 0
+                case "etag": version = try parser.text().map(EntryResponse.digest(ofTag:)) ?? 0
+                case "outcome": code = try EntryResponse.firstCode(&parser)
+                default: return false
+                }
+                return true
+            }
+            return true
+        }
+    }
+
+    private static func firstCode(_ parser: inout JSONParser) throws(JSONFault) -> String? {
+        var codes: [String?] = []
+        try parser.members { name, parser throws(JSONFault) in
+            guard name == "issue" else { return false }
+            try parser.elements { parser throws(JSONFault) in
+                var code: String?
+                try parser.members { name, parser throws(JSONFault) in
+                    guard name == "code", codes.isEmpty else { return false }
+                    code = try parser.text()
+                    return true
+                }
+                if codes.isEmpty { codes.append(code) }
+            }
+            return true
+        }
+        return codes.first ?? nil
+    }
+
+    /// Returns the number that a status line such as `201 Created` begins with.
+    private static func number(ofStatus text: String) -> Int {
+        Int(Substring(text.utf8.prefix(3))) ?? 0
+    }
+
+    /// Returns the digest of a server's name of a version: `W/"3"` and `3` are the same one.
+    private static func digest(ofTag tag: String) -> UInt64 {
+        let quoted = tag.utf8.drop { $0 != UInt8(ascii: "\"") }.dropFirst()
+        let name = quoted.prefix { $0 != UInt8(ascii: "\"") }
+        return SentResources.Version.digest(name.isEmpty ? tag[...] : Substring(name))
+    }
 }
 
 extension FHIREntryAnswer {

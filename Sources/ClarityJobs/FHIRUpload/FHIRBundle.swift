@@ -173,15 +173,18 @@ struct FHIRBundle: Sendable {
     mutating func put(
         _ resource: [UInt8], _ id: FHIRID, _ change: Change, part: Int, serverID: String?
     ) {
-        let text = id.text
         let begin = written.count
         written += begin == FHIRBundle.head.count ? #"{"resource":"#.utf8 : #",{"resource":"#.utf8
         switch naming {
         case .byClient:
             written += resource
-            written += #","request":{"method":"PUT","url":"\#(type)/\#(text)"}}"#.utf8
+            written += #","request":{"method":"PUT","url":""#.utf8
+            written += type.utf8
+            written.append(UInt8(ascii: "/"))
+            id.append(to: &written)
+            written += #""}}"#.utf8
         case .byServer:
-            let known = #"{"resourceType":"\#(type)","id":"\#(text)","#.utf8.count
+            let known = #"{"resourceType":"\#(type)","id":"\#(id.text)","#.utf8.count
             written += #"{"resourceType":"\#(type)","#.utf8
             if let serverID { written += #""id":"\#(serverID)","#.utf8 }
             written += FHIRNaming.identifier(of: id).utf8

@@ -123,13 +123,17 @@ struct FHIRUploadBook {
     /// An entry of a part follows.
     mutating func expect(_ index: Int) { pages[index]?.expected += 1 }
 
-    /// Writes down what is about to be sent; returns the number of the bundle.
-    mutating func take(_ bundle: FHIRBundle) throws(HealthStoreError) -> Int {
-        defer {
-            nextNumber += 1
-            inFlight += 1
-        }
+    /// Writes down what is about to be sent; returns the numbers of the bundles.
+    mutating func take(_ bundles: [FHIRBundle]) throws(HealthStoreError) -> Range<Int> {
+        let numbers = nextNumber..<nextNumber + bundles.count
+        nextNumber = numbers.upperBound
+        if !context.isDryRun { try ledger.keep(bundles.map(sent), from: numbers.lowerBound) }
+        return numbers
+    }
+
+    private func sent(_ bundle: FHIRBundle) -> SentBundle {
         var sent = SentBundle()
+        sent.entries.reserveCapacity(bundle.entries.count)
         var places: [Int: Int] = [:]
         for entry in bundle.entries {
             guard let page = pages[entry.part] else { continue }
@@ -141,8 +145,7 @@ struct FHIRUploadBook {
             sent.entries.append(
                 SentBundle.Entry(part: place, id: entry.id, content: entry.change.content))
         }
-        if !context.isDryRun { try ledger.keep(sent, as: nextNumber) }
-        return nextNumber
+        return sent
     }
 
     /// Nothing of a bundle is in doubt any more.

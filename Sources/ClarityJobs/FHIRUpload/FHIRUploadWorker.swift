@@ -41,6 +41,8 @@ extension FHIRUploadOptions {
 struct FHIRUpload {
     /// After how many parts of which everything is answered the list of them is written.
     private static let partPortion = 50
+    /// How many full bundles are written down together, and then sent.
+    private static let bundlePortion = 4
     /// The most bytes of a bundle with more than one entry.
     private static let mostBytes = 2 << 20
     /// The index of the part with the devices.
@@ -128,6 +130,7 @@ struct FHIRUpload {
     // MARK: From a part to bundles
 
     private var filling: FHIRBundle?
+    private var full: [FHIRBundle] = []
 
     private mutating func fill(
         _ part: FHIRContent.Part, at index: Int, _ flights: inout FHIRFlights
@@ -222,7 +225,9 @@ struct FHIRUpload {
                 || filling.count + resource.count > FHIRUpload.mostBytes
                 || filling.type != type
         {
-            try await launch(&flights)
+            full.append(filling)
+            self.filling = nil
+            if full.count >= FHIRUpload.bundlePortion { try await launch(&flights) }
         }
         book.expect(index)
         if filling == nil { filling = FHIRBundle(of: type, naming) }
@@ -231,27 +236,36 @@ struct FHIRUpload {
 
     // MARK: From bundles to answers
 
-    /// Sends the bundle that is being filled, as soon as there is room for one more.
+    /// Sends the bundles that are full and the one that is being filled.
     private mutating func launch(_ flights: inout FHIRFlights) async throws {
-        guard let bundle = filling, !bundle.entries.isEmpty else { return }
-        filling = nil
-        try await launch(bundle, &flights)
+        let bundles = full + [filling].compactMap(\.self)
+        (full, filling) = ([], nil)
+        try await launch(bundles, &flights)
     }
 
+    /// Writes down bundles, and sends each as soon as there is room for it.
     private mutating func launch(
-        _ bundle: FHIRBundle, _ flights: inout FHIRFlights
+        _ bundles: [FHIRBundle], _ flights: inout FHIRFlights
     ) async throws {
-        try await land(&flights, leaving: naming.mostInFlight - 1)
+        guard end == nil, !bundles.isEmpty else { return }
         try context.checkTime()
-        guard end == nil else { return }
-        let number = try book.take(bundle)
-        let server = server
-        flights.addTask {
-            do {
-                return FHIRFlight(
-                    number: number, bundle: bundle, .success(try await server.send(bundle)))
-            } catch {
-                return FHIRFlight(number: number, bundle: bundle, .failure(error))
+        let numbers = try book.take(bundles)
+        for (number, bundle) in zip(numbers, bundles) {
+            try await land(&flights, leaving: naming.mostInFlight - 1)
+            // What is not sent is not in doubt.
+            guard end == nil else {
+                book.answered(number)
+                continue
+            }
+            book.inFlight += 1
+            let server = server
+            flights.addTask {
+                do {
+                    return FHIRFlight(
+                        number: number, bundle: bundle, .success(try await server.send(bundle)))
+                } catch {
+                    return FHIRFlight(number: number, bundle: bundle, .failure(error))
+                }
             }
         }
     }
@@ -263,7 +277,7 @@ struct FHIRUpload {
         while book.inFlight > most, let flight = try await flights.next() {
             try await settle(flight)
             book.tellCounts()
-            while end == nil, let half = halves.popLast() { try await launch(half, &flights) }
+            while end == nil, let half = halves.popLast() { try await launch([half], &flights) }
             if book.isPortion { try write() }
         }
     }

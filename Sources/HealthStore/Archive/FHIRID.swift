@@ -51,13 +51,14 @@ public struct FHIRID: Hashable, Comparable, Sendable {
 
     /// Appends `text`.
     package func append(to bytes: inout [UInt8]) {
-        for (index, half) in [high >> 32, high >> 16, high, low >> 48, low].enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: "-")) }
-            // 8, 4, 4, 4 and 12 hex digits.
-            let count = index == 0 ? 4 : index == 4 ? 6 : 2
-            for place in (0..<count).reversed() {
-                bytes.append(hexDigitsOf: UInt8(truncatingIfNeeded: half >> UInt64(8 * place)))
+        for place in 0..<16 {
+            switch place {
+            case 4, 6, 8, 10: bytes.append(UInt8(ascii: "-"))
+            default: break
             }
+            let half = place < 8 ? high : low
+            bytes.append(
+                hexDigitsOf: UInt8(truncatingIfNeeded: half >> UInt64(56 - 8 * (place & 7))))
         }
     }
 

@@ -123,9 +123,12 @@ public struct SentLedger: Sendable {
         return bundles
     }
 
-    /// Writes down what is about to be sent.
-    public func keep(_ bundle: SentBundle, as number: Int) throws(HealthStoreError) {
-        try publications.keep([row(Self.bundlePrefix + String(number), bundle.append)], of: job)
+    /// Writes down what is about to be sent, under numbers that begin with `first`.
+    public func keep(_ bundles: [SentBundle], from first: Int) throws(HealthStoreError) {
+        let rows = bundles.enumerated().map { index, bundle in
+            row(Self.bundlePrefix + String(first + index), bundle.append)
+        }
+        try publications.keep(rows, of: job)
     }
 
     /// Writes down what became of some parts, and that these bundles are answered, all or nothing.
