@@ -78,7 +78,7 @@ extension KindFacts {
 
     static let vo2Max = KindFacts(
         "VO\u{2082} max", .oxygenUptake, decimals: 2, possible: 0...200,
-        .quantity("VO2Max", "mL/min·kg"), autoExport: ["vo2_max", "vo2max"],
+        .quantity("VO2Max", "mL/min·kg"), autoExport: ["vo2_max", "vo2max"], isRare: true,
         blueprint: UploadField("activity_level", .activity, "vo2_max"),
         loop: UploadField("activity_level", .activity, "vo2_max", in: [10...80]),
         day: .last("vo2_max", decimals: 2))
@@ -86,6 +86,7 @@ extension KindFacts {
     static let restingHeartRate = KindFacts(
         "Resting heart rate", .perMinute, decimals: 1, possible: 1...500,
         .quantity("RestingHeartRate", "count/min"), autoExport: ["resting_heart_rate"],
+        isRare: true,
         blueprint: UploadField("activity_level", .activity, "resting_heart_rate"),
         loop: UploadField("activity_level", .activity, "resting_heart_rate", in: [30...120]),
         day: .last("resting_heart_rate", decimals: 1))
@@ -100,11 +101,11 @@ extension KindFacts {
 
     static let bodyTemperature = KindFacts(
         "Body temperature", .temperature, decimals: 1, possible: 10...50,
-        .quantity("BodyTemperature", "degC"), autoExport: ["body_temperature"])
+        .quantity("BodyTemperature", "degC"), autoExport: ["body_temperature"], isRare: true)
 
     static let bloodGlucose = KindFacts(
         "Blood glucose", .glucose, possible: 0...5000, .quantity("BloodGlucose", "mg/dL"),
-        autoExport: ["blood_glucose"])
+        autoExport: ["blood_glucose"], isReading: true)
 
     /// The possible values are the minutes asleep.
     static let sleep = KindFacts(
@@ -157,6 +158,8 @@ public struct RecordFacts: Hashable, Sendable {
     public let title: String
     /// Whether its values are added up; all others are levels.
     public let isSum: Bool
+    /// Whether few are measured in a day, so that each is worth a resource of its own.
+    public let isRare: Bool
     /// The measure whose days count a watch and a phone once; `nil` if there is none.
     public let measure: Measure?
 
@@ -166,11 +169,12 @@ public struct RecordFacts: Hashable, Sendable {
         if let kind = RecordFacts.kinds["HKQuantityTypeIdentifier\(name)"] {
             title = kind.facts.title
             isSum = kind.facts.day?.hasNoSum == false
+            isRare = kind.facts.isRare
             measure = isSum ? Measure(rawValue: kind.rawValue) : nil
         } else {
-            let other = RecordFacts.others[name]
-            title = other?.title ?? wordsOfName(name)
-            isSum = other?.isSum ?? false
+            title = RecordFacts.titles[name] ?? wordsOfName(name)
+            isSum = RecordFacts.sums.contains(name)
+            isRare = RecordFacts.rare.contains(name)
             measure = nil
         }
     }
@@ -178,12 +182,21 @@ public struct RecordFacts: Hashable, Sendable {
     private static let kinds = Dictionary(
         uniqueKeysWithValues: SampleKind.allCases.map { ($0.facts.healthKit.type, $0) })
 
-    /// Types that CLARITY has no field for.
-    private static let others: [String: (title: String, isSum: Bool)] = [
-        "AppleStandTime": ("Standing time", true), "BasalEnergyBurned": ("Resting energy", true),
-        "BodyMass": ("Weight", false), "DistanceCycling": ("Distance cycling", true),
-        "DistanceSwimming": ("Distance swimming", true),
-        "TimeInDaylight": ("Time in daylight", true),
+    // Types that are no kind of sample.
+
+    private static let titles = [
+        "AppleStandTime": "Standing time", "BasalEnergyBurned": "Resting energy",
+        "BodyMass": "Weight", "DistanceCycling": "Distance cycling",
+        "DistanceSwimming": "Distance swimming", "TimeInDaylight": "Time in daylight",
+    ]
+    private static let sums: Set<String> = [
+        "AppleStandTime", "BasalEnergyBurned", "DistanceCycling", "DistanceSwimming",
+        "TimeInDaylight",
+    ]
+    private static let rare: Set<String> = [
+        "BloodPressureDiastolic", "BloodPressureSystolic", "BodyFatPercentage", "BodyMass",
+        "BodyMassIndex", "ForcedExpiratoryVolume1", "ForcedVitalCapacity", "Height", "LeanBodyMass",
+        "WaistCircumference",
     ]
 }
 

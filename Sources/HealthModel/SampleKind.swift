@@ -86,6 +86,11 @@ public final class KindFacts: Sendable {
     public let healthKit: HealthKitEncoding
     /// The names of the metric in a file of Health Auto Export.
     public let autoExport: [String]
+    /// Whether a point of such a file is one measurement, where it does not tell that by itself; all
+    /// others are sums or averages.
+    public let isReading: Bool
+    /// Whether few are measured in a day, so that each is worth a resource of its own.
+    public let isRare: Bool
     /// Its fields as a typed metric in the dialect `blueprint`; `nil` if it has none.
     public let blueprint: UploadField?
     /// The same in the dialect `loop`.
@@ -131,7 +136,8 @@ public final class KindFacts: Sendable {
     init(
         _ title: String, _ units: UnitConversion.Quantity? = nil, decimals: Int = 0,
         possible: ClosedRange<Double>, _ healthKit: HealthKitEncoding, autoExport: [String] = [],
-        blueprint: UploadField? = nil, loop: UploadField? = nil, day: InDay? = nil,
+        isReading: Bool = false, isRare: Bool = false, blueprint: UploadField? = nil,
+        loop: UploadField? = nil, day: InDay? = nil,
         measures: [Measure] = [], textName: String? = nil
     ) {
         self.title = title
@@ -140,6 +146,8 @@ public final class KindFacts: Sendable {
         self.possible = possible
         self.healthKit = healthKit
         self.autoExport = autoExport
+        self.isReading = isReading
+        self.isRare = isRare
         self.blueprint = blueprint
         self.loop = loop
         self.day = day

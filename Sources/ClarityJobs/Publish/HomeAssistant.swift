@@ -120,22 +120,18 @@ struct Sensor {
         name = measure.title
         field = measure.summing == .mean ? "mean" : "total"
         decimals = measure.decimals
-        switch measure {
-        case .heartRate, .restingHeartRate: unit = "bpm"
-        case .respiratoryRate: unit = "br/min"
-        case .bodyTemperature: (unit, deviceClass) = ("°C", "temperature")
-        case .bloodGlucose: (unit, deviceClass) = ("mg/dL", "blood_glucose_concentration")
-        case .steps: unit = "steps"
-        case .flightsClimbed: unit = "floors"
-        case .distance: (unit, deviceClass) = ("km", "distance")
-        case .heartRateVariability, .systolic, .diastolic, .oxygenSaturation, .activeEnergy,
-            .vo2Max:
-            unit = measure.unit
-        case .exerciseMinutes, .activeMinutes, .totalSleep, .timeToSleep, .awake, .lightSleep,
-            .deepSleep, .remSleep, .socialMinutes, .meditationMinutes:
-            (unit, deviceClass) = ("min", "duration")
+        switch (measure, measure.unit) {
+        case (.respiratoryRate, _): unit = "br/min"
+        case (.bloodGlucose, let own): (unit, deviceClass) = (own, "blood_glucose_concentration")
+        case (.steps, _): unit = "steps"
+        case (.flightsClimbed, _): unit = "floors"
+        case (_, "1/min"): unit = "bpm"
+        case (_, "degC"): (unit, deviceClass) = ("°C", "temperature")
+        case (_, "km"): (unit, deviceClass) = ("km", "distance")
+        case (_, "min"): (unit, deviceClass) = ("min", "duration")
         // A share, a number of times or a score.
-        case .sleepEfficiency, .wakeCount, .mood, .stress, .anxiety, .energy, .focus: break
+        case (_, "share"), (_, "count"), (_, "1..5"), (_, "1..10"): break
+        case (_, let own): unit = own
         }
     }
 

@@ -184,13 +184,10 @@ extension MetricNumbers {
 extension Measure {
     /// Creates the measure of a type that consists of one number; `nil` for other types.
     fileprivate init?(oneNumberOf type: String) {
-        switch type {
-        case "blood_oxygen": self = .oxygenSaturation
-        case "heart_rate", "heart_rate_variability", "respiratory_rate", "body_temperature",
-            "blood_glucose":
-            self.init(rawValue: type)
-        default: return nil
+        guard let measures = MetricGroup(type: type)?.measures, measures.count == 1 else {
+            return nil
         }
+        self = measures[0]
     }
 }
 

@@ -30,9 +30,9 @@ struct AutoExportPoint {
     /// Reads one point of the metric, which must have a field.
     ///
     /// A point is an aggregate, which a later file's point of the same time replaces, because the
-    /// app sums or averages over a minute, an hour or a day. Three kinds are measurements, which no
-    /// other one replaces, unless they cover a whole day: blood pressure, blood glucose, and a
-    /// heart rate whose minimum and maximum are the same, unless it is that of an hour.
+    /// app sums or averages over a minute, an hour or a day. Some are measurements, which no other
+    /// one replaces, unless they cover a whole day: a blood pressure, what is a reading by its row of
+    /// the kinds, and what has the same minimum and maximum, unless it is that of an hour.
     func read(_ point: JSON) throws(RecordRefusal) -> Content {
         guard case .object = point else { throw .noPoint }
         switch metric.field {
@@ -170,7 +170,7 @@ struct AutoExportPoint {
     private func quantity(
         _ point: JSON, _ kind: SampleKind
     ) throws(RecordRefusal) -> (value: Double, isReading: Bool) {
-        var isReading = kind == .bloodGlucose
+        var isReading = kind.facts.isReading
         let number: Double
         if let average = try self.number(point, "Avg") {
             number = average

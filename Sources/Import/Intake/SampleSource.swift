@@ -80,12 +80,19 @@ extension SampleSource {
 }
 
 // The numbers of the readers below change when they make something else of a file, so that files
-// are read again.
+// are read again. A kind of sample more, or another name of one, does that by itself.
+
+let kindsDigest: String = {
+    let names = SampleKind.allCases.flatMap { kind in
+        [kind.rawValue, kind.facts.healthKit.type] + kind.facts.autoExport
+    }
+    return String(Publications.digest(Array(names.joined(separator: " ").utf8)), radix: 16)
+}()
 
 extension AppleHealthExport: SampleSource {
     var archiveName: String? { "apple-health-export" }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "apple-health-export 8 \(programVersion) \(rules.text)" }
+    var reader: String { "apple-health-export 8 \(kindsDigest) \(programVersion) \(rules.text)" }
 
     func noting(_ known: KnownMonths) -> any SampleSource {
         var source = self
@@ -98,7 +105,7 @@ extension HealthAutoExport: SampleSource {
     var place: SourcePlace { SourcePlace(path, links) }
     var entry: String { folder ?? path }
     var dayZone: Zone? { rules.zone }
-    var reader: String { "health-auto-export 6 \(programVersion) \(rules.text)" }
+    var reader: String { "health-auto-export 6 \(kindsDigest) \(programVersion) \(rules.text)" }
 
     func asking(_ outbox: Outbox) -> any SampleSource {
         var source = self

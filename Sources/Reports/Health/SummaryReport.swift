@@ -176,7 +176,7 @@ extension HealthReader.Item {
             return "\(number) \(measure.unit) "
                 + "(\(fixedText(figure.least, decimals: decimals)) to "
                 + "\(fixedText(figure.most, decimals: decimals)))"
-        case .steps: return number
+        case _ where measure.unit == "count": return number
         default: return "\(number) \(measure.unit)"
         }
     }

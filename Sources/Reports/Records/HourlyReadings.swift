@@ -17,21 +17,15 @@ struct HourlyReadings {
         let metadata: UInt32?
     }
 
-    /// Types of which few are measured in a day, and whose profiles want a quantity.
-    private static let rare: Set<String> = [
-        "BloodPressureDiastolic", "BloodPressureSystolic", "BodyFatPercentage", "BodyMass",
-        "BodyMassIndex", "BodyTemperature", "ForcedExpiratoryVolume1", "ForcedVitalCapacity",
-        "Height", "LeanBodyMass", "RestingHeartRate", "VO2Max", "WaistCircumference",
-    ]
-
     private(set) var pieces: [Piece] = []
     /// The indices of records, those of a piece in the order of time.
     private(set) var readings: [Int] = []
 
-    /// Whether the readings of a type go together. What is added up takes time, and is no reading.
+    /// Whether the readings of a type go together. What is added up takes time, and is no reading;
+    /// the profiles of what is rare want a quantity.
     static func areTogether(of type: String) -> Bool {
-        type.hasPrefix("HKQuantityTypeIdentifier")
-            && !rare.contains(ArchivedType.shortName(of: type)) && !RecordFacts(type: type).isSum
+        let facts = RecordFacts(type: type)
+        return type.hasPrefix("HKQuantityTypeIdentifier") && !facts.isRare && !facts.isSum
     }
 
     /// - Parameter range: the starts of the records that are wanted.
