@@ -99,8 +99,9 @@ struct FHIRAnswers: Sendable {
         var type: String?
         var entries: [EntryResponse] = []
         entries.reserveCapacity(count)
+        var parser = JSONParser(response.body)
+        guard parser.next == UInt8(ascii: "{") else { throw notJSON }
         do throws(JSONFault) {
-            var parser = JSONParser(response.body)
             try parser.members { name, parser throws(JSONFault) in
                 switch name {
                 case "resourceType": type = try parser.text()
