@@ -4,10 +4,10 @@ import Database
 /// A person's own copy of every record that a source had, whether the backend has a field for it or
 /// not.
 ///
-/// The records of a type and month are one segment or a few: compressed, padded to a power of two,
-/// so that the size tells little of how much was measured, and encrypted for type, month and
-/// generation. Records that come again, in any order, are found by a fingerprint of each source,
-/// type and month; only where it differs are the stored records opened and compared.
+/// The records of a type and month are one segment or a few: compressed, padded to a size class,
+/// which tells within 6 % how much was measured, and encrypted for type, month and generation.
+/// Records that come again, in any order, are found by a fingerprint of each source, type and month;
+/// only where it differs are the stored records opened and compared.
 public struct Archive: Sendable {
     let store: HealthStore
 

@@ -49,7 +49,7 @@ struct Cipher: Sendable {
     func encrypt(_ plain: [UInt8], for row: RowIdentity) -> [UInt8] {
         var encrypted: [UInt8] = []
         encrypt(
-            plain, atLeast: Padding.floor(of: plain, in: row.table), for: row.bytes,
+            plain, in: Padding.sizes(of: plain, in: row.table), for: row.bytes,
             Cipher.nonces(1), 0, onto: &encrypted)
         return encrypted
     }
@@ -255,15 +255,15 @@ extension Cipher {
     /// Appends the result of `encrypt` for the bytes and the row to `target`.
     ///
     /// - Parameters:
-    ///   - floor: the smallest size to which the bytes are padded.
+    ///   - sizes: the sizes to one of which the bytes are padded.
     ///   - row: the bytes of the row's identity.
     ///   - nonce: the index of an unused nonce in `nonces`.
     func encrypt(
-        _ plain: [UInt8], atLeast floor: Int, for row: [UInt8], _ nonces: [UInt8], _ nonce: Int,
-        onto target: inout [UInt8]
+        _ plain: [UInt8], in sizes: Padding.Sizes, for row: [UInt8], _ nonces: [UInt8],
+        _ nonce: Int, onto target: inout [UInt8]
     ) {
         let place = target.count
-        let size = Padding.size(of: plain.count, atLeast: floor)
+        let size = Padding.size(of: plain.count, in: sizes)
         target.append(
             contentsOf: nonces[nonce * Cipher.nonceCount..<(nonce + 1) * Cipher.nonceCount])
         target.append(contentsOf: plain)

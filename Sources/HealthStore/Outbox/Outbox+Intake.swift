@@ -348,7 +348,7 @@ struct PortionEncryption {
         let start = bytes.count
         let plain = sample.encryptedForm
         cipher.encrypt(
-            plain, atLeast: Padding.floor(of: plain, in: "outbox"), for: identity, nonces, nonce,
+            plain, in: Padding.sizes(of: plain, in: "outbox"), for: identity, nonces, nonce,
             onto: &bytes)
         row.encrypted = start..<bytes.count
     }

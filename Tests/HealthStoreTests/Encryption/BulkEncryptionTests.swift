@@ -33,7 +33,7 @@ import Testing
 
         for (index, plain) in [[1, 2, 3], [], [UInt8](repeating: 7, count: 200)].enumerated() {
             cipher.encrypt(
-                plain, atLeast: 64, for: row.bytes, nonces, index, onto: &bytes)
+                plain, in: Padding.Sizes(floor: 64), for: row.bytes, nonces, index, onto: &bytes)
             ends.append(bytes.count)
         }
 

@@ -1,3 +1,4 @@
+import Database
 import Testing
 
 @testable import HealthStore
@@ -25,6 +26,43 @@ import Testing
         }
 
         #expect(differences == [])
+    }
+
+    @Test func `months with as many records have one size, whatever their values are`() throws {
+        let state = try GuessedState(firstKey)
+        var collector = ArchiveCollector()
+        var number: UInt64 = 1
+        let types = (0..<40).map { "Invented\($0)" }
+        for type in types {
+            for second in Int64(0)..<2000 {
+                number = number &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                collector.add(second, type: type, value: Int64(number >> 33) % 1000)
+            }
+        }
+
+        _ = try state.store.archive.keep(collector, of: "/a", zone: .utc)
+
+        let sizes = try state.store.access { connection in
+            try connection.all("SELECT length(sealed) FROM segments") { $0.integer(0) }
+        }
+        // Their compressed lengths differ, and may lie on both sides of a class's end.
+        #expect(sizes.count == types.count && Set(sizes).count <= 2, "\(Set(sizes).sorted())")
+    }
+
+    @Test func `the length of a value of the archive tells 8 bits at most, and costs 6 %`() {
+        let classes = Padding.sizes(of: [], in: "segments")
+        var sizes: [Int] = []
+        var costs: [Double] = []
+
+        for count in 1..<1 << 20 {
+            let size = Padding.size(of: count, in: classes)
+            if size != sizes.last { sizes.append(size) }
+            costs.append(Double(size - count) / Double(max(count, 1024)))
+        }
+
+        // In ascending order, so that none comes twice.
+        #expect(sizes == sizes.sorted() && sizes.count <= 1 << 8, "\(sizes.count) sizes")
+        #expect(costs.allSatisfy { $0 > 0 && $0 <= 1.0 } && (costs[1024...].max() ?? 1) < 0.064)
     }
 
     @Test func `no unkeyed hash of a sample is in the files`() throws {
