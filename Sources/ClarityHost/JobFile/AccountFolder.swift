@@ -198,6 +198,7 @@ public final class AccountMemory: Sendable {
 
 /// What tells that a file has not changed since it was looked at.
 public struct FileStamp: Hashable, Sendable {
+    private let device: UInt64
     private let inode: UInt64
     private let size: Int
     private let changedNanoseconds: Int64
@@ -210,6 +211,7 @@ public struct FileStamp: Hashable, Sendable {
     init?(of path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
+        device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         size = Int(status.st_size)
         changedNanoseconds =
@@ -217,22 +219,29 @@ public struct FileStamp: Hashable, Sendable {
     }
 
     /// The nanoseconds since the last change.
-    var age: Int64 {
+    var age: Int64 { age(at: FileStamp.now) }
+
+    fileprivate func age(at nanoseconds: Int64) -> Int64 { nanoseconds - changedNanoseconds }
+
+    /// The wall clock in nanoseconds since 1970.
+    fileprivate static var now: Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec) - changedNanoseconds
+        return Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec)
     }
 
     fileprivate func write(to bytes: inout [UInt8]) {
-        withUnsafeBytes(of: (inode, Int64(size), changedNanoseconds)) { bytes += $0 }
+        withUnsafeBytes(of: (device, inode, Int64(size), changedNanoseconds)) { bytes += $0 }
     }
 }
 
 /// The stamps of several files, as bytes of which a digest can be kept.
 public struct FileStamps: Sendable {
     public private(set) var bytes: [UInt8] = []
-    /// Whether each file has been as it is for so long that any change will show.
+    /// Whether each file has been as it is since before this list was created, and for so long that
+    /// any change will show. So what was read of them in between belongs to these stamps.
     public private(set) var areSettled = true
+    private let beginning = FileStamp.now
 
     /// Creates an empty list.
     public init() {}
@@ -243,13 +252,13 @@ public struct FileStamps: Sendable {
         bytes.append(0)
         guard let stamp = FileStamp(of: path) else { return }
         stamp.write(to: &bytes)
-        if stamp.age <= FileStamp.settlingTime { areSettled = false }
+        if stamp.age(at: beginning) <= FileStamp.settlingTime { areSettled = false }
     }
 
-    /// Adds each account's file in a folder; returns their number, or `nil` if it cannot be read.
-    public mutating func addAccounts(in folder: String) -> Int? {
-        guard let names = AccountFolder.names(in: folder) else { return nil }
+    /// Adds each account's file in a folder; returns whether it can be read.
+    public mutating func addAccounts(in folder: String) -> Bool {
+        guard let names = AccountFolder.names(in: folder) else { return false }
         for name in names { add("\(folder)/\(name)") }
-        return names.count
+        return true
     }
 }

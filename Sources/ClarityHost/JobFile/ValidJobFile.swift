@@ -9,7 +9,8 @@ import ClarityScheduler
 /// else starts one, and commands that only show something work with this one.
 public struct ValidJobFile {
     private let folder: String
-    private var path: String { "\(folder)/jobs.valid" }
+    /// Where the copy is.
+    public var path: String { "\(folder)/jobs.valid" }
 
     /// Creates an access to the copy in a state directory.
     public init(inState directory: String) { folder = directory }

@@ -230,6 +230,7 @@ struct PlanBuilder {
             plan.changes.insert(
                 contentsOf: (atRest + runs.filter { $0.state == .running }).map { .put($0) }, at: 0)
         }
+        plan.hasOpenWindow = !planner.flexible.isEmpty
         plan.isIdle = planner.inFlight.isEmpty && plan.asks.isEmpty
         return plan
     }

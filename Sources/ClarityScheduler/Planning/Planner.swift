@@ -213,6 +213,8 @@ public struct Plan: Hashable, Sendable {
     public var asks: Set<String> = []
     /// The span after which a decision can differ without any event; `nil` if there is none.
     public var wakeAfter: Duration?
+    /// Whether a job may start as soon as its conditions allow, because its window of `flex` is open.
+    public var hasOpenWindow = false
     /// Whether no attempt of this process runs or is about to start, and no check has been asked.
     public var isIdle = true
 

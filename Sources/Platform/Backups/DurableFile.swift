@@ -10,27 +10,34 @@ public enum DurableFile {
         close(try created(path))
     }
 
-    /// Writes a new file with mode 0600 and syncs it; its folder is not synced.
-    package static func write(_ text: String, to path: String) throws(BackupError) {
+    /// Writes a new file with mode 0600 and syncs it, if it is to last; its folder is not synced.
+    package static func write(
+        _ text: String, to path: String, lasts: Bool = true
+    ) throws(BackupError) {
         let descriptor = try created(path)
         defer { close(descriptor) }
         let bytes = Array(text.utf8)
         try bytes.withUnsafeBufferPointer { bytes throws(BackupError) in
             try write(UnsafeRawBufferPointer(bytes), to: descriptor, at: path)
         }
-        guard fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
+        guard !lasts || fsync(descriptor) == 0 else { throw .file(path: path, errno: errno) }
     }
 
     /// Replaces a file by one with this text and mode 0600. The new one is durable when this
     /// returns.
     ///
     /// Only one process at a time may replace the file.
-    public static func replace(_ path: String, by text: String) throws(BackupError) {
+    ///
+    /// - Parameter lasts: `false` for a file that may be lost, or half a file, after a power loss.
+    public static func replace(
+        _ path: String, by text: String, lasts: Bool = true
+    ) throws(BackupError) {
         let draft = "\(path).new"
         // One that a killed process has left.
         unlink(draft)
-        try write(text, to: draft)
+        try write(text, to: draft, lasts: lasts)
         try rename(draft, to: path)
+        guard lasts else { return }
         try syncNames(in: String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]))
     }
 

@@ -7,7 +7,8 @@ public struct SystemZones: ZoneSource {
     /// KiB.
     public static let largestFileBytes = 64 << 10
 
-    private let directory: String
+    /// The folder of the zones' files.
+    public let directory: String
 
     /// Creates a source for a folder: `$TZDIR` if it is an absolute path, else
     /// `/usr/share/zoneinfo`.

@@ -23,20 +23,19 @@ struct RunCommand: ComposedCommand {
         guard !arguments.has("ask") || !isDue && !arguments.has("force") else {
             throw CommandFailure(.usage, "--ask goes with named jobs only, and not with --force")
         }
-        let spell = isDue ? QuietSpell(composition) : nil
-        if let spell, spell.holds(at: composition.clock.now) {
-            _ = try composition.ownState(spell.file)
-            endServiceNotices(spell.file)
+        if isDue, let state = QuietSpell.state(composition) {
+            endServiceNotices(in: state)
             return .done
         }
+        let stamps = FileStamps()
         let file = try isDue ? composition.jobFileToRun() : composition.jobFile()
         _ = try composition.ownState(file)
         let jobs = try requestedJobs(file)
         let parameters = try isDue ? [:] : composition.parameters(of: jobs, in: file)
         if arguments.has("ask") { return try ask(for: jobs, parameters, of: file) }
         if isDue { composition.reportHeld(file) }
-        let status = try carryOut(
-            isDue ? nil : jobs, parameters, of: file, file.heldFaults.isEmpty ? spell : nil)
+        let spell = isDue ? QuietSpell(composition, file, stamps) : nil
+        let status = try carryOut(isDue ? nil : jobs, parameters, of: file, spell)
         composition.keepValid(file)
         return isDue && !file.heldFaults.isEmpty ? status.joined(with: .faultyInput) : status
     }
@@ -56,9 +55,9 @@ struct RunCommand: ComposedCommand {
         }
         if isDue, let quiet = quietIfNothingStarts(file, &asking) {
             if quiet.isForClockAlone {
-                spell?.leave(file.distinctJobs, at: quiet.at, wakeAfter: quiet.plan.wakeAfter)
+                spell?.leave(at: quiet.at, wakeAfter: quiet.plan.wakeAfter)
             }
-            endServiceNotices(file)
+            endServiceNotices(in: composition.statePath(file))
             return report(quiet.plan.waiting, to: reporter, isDue: isDue)
         }
         let monitor = asking ?? composition.conditions(file)
@@ -69,14 +68,14 @@ struct RunCommand: ComposedCommand {
                     jobs, parameters, of: file, monitor, on: events, reporter: reporter)
             }
         }
-        if isDue { endServiceNotices(file) }
+        if isDue { endServiceNotices(in: composition.statePath(file)) }
         return status
     }
 
     /// Ends the notice that a service of `run --due` failed, and after a day that of a loop: this
     /// command starts the jobs in its place.
-    private func endServiceNotices(_ file: JobFile) {
-        composition.failedServices(file).remove { entry in
+    private func endServiceNotices(in state: String) {
+        FailedServices(stateDirectory: state).remove { entry in
             entry.unit.hasPrefix("clarity-jobs-run")
                 || composition.clock.now - entry.since >= Notice.toldSilence
         }
@@ -111,7 +110,8 @@ struct RunCommand: ComposedCommand {
     private struct Quiet {
         var plan: Plan
         var at: Instant
-        /// Whether no run is open, so that only the clock can make one start.
+        /// Whether no run is open and no window of `flex`, so that nothing but the clock makes a run
+        /// start until something changes.
         var isForClockAlone: Bool
     }
 
@@ -159,7 +159,9 @@ struct RunCommand: ComposedCommand {
             [.tick] + composition.sourcesSeen(file, monitor), at: moment,
             conditions: monitor.conditions(of: ledger.accountsInNeed), ledger: ledger)
         guard plan.changes.isEmpty, plan.acts.isEmpty, plan.asks.isEmpty else { return nil }
-        return Quiet(plan: plan, at: moment.wall, isForClockAlone: ledger.open.isEmpty)
+        return Quiet(
+            plan: plan, at: moment.wall, isForClockAlone: ledger.open.isEmpty && !plan.hasOpenWindow
+        )
     }
 
     /// Runs `jobs`, or everything that is due now if it is `nil`.
