@@ -173,10 +173,13 @@ extension Planner {
     ///
     /// - Parameter owner: what the process's leases are held as.
     public init(_ jobs: JobSet, of file: JobFile, owner: String, scope: Scope = .everything) {
+        // Only who may meet another machine asks for the name of this one.
+        let isNamed = file.server != nil || file.distinctJobs.contains { $0.machine != nil }
         self.init(
             jobs: jobs, owner: owner, maxParallel: file.mostAttempts, scope: scope,
             retention: file.retention, boot: SystemClock().boot,
-            seed: UInt64.random(in: .min ... .max))
+            seed: UInt64.random(in: .min ... .max), machine: isNamed ? HostIdentity.name : "",
+            labels: file.labels)
     }
 }
 

@@ -276,7 +276,7 @@ struct SteeredScheduler {
 
     /// Decides until `end`, beginning with `first`.
     mutating func run(
-        until end: Scheduler.End, first: [Planner.Event]
+        until end: Scheduler.End, first: [Planner.Event] = []
     ) async throws(RunStoreError) -> Scheduler.Report {
         try await scheduler.run(until: end, first: first, events: happenings)
     }
@@ -305,6 +305,8 @@ extension Composition {
         return [files, history.server?.changes].compactMap(\.self).map { changes in
             Task(executorPreference: events) {
                 for await _ in changes {
+                    // The lock is gone with the history to which it belonged.
+                    if Task.isCancelled { return }
                     if place?.isInPlace == false {
                         steering.fail(
                             CommandFailure(

@@ -2,12 +2,13 @@ import ClarityHost
 import ClarityScheduler
 import Platform
 
-/// Keeps a loop the leader while it can be: then it has the history, and a scheduler decides.
+/// Keeps a loop in a history while it can be: its scheduler decides there, or carries out what the
+/// leader has placed on it.
 ///
-/// On a server, one loop is the leader and the others are on standby. A lead ends when the server
-/// does not answer or has ended a session, or when the disk of a file is full; then the loop starts
-/// nothing, its attempts are stopped, and it tries again. Each lead has a history of its own, of
-/// which nothing is left when the next one begins.
+/// On a server, one loop is the leader, and the others follow it until one of them takes its place.
+/// A session ends when the server does not answer or has ended it, or when the disk of a file is
+/// full; then the loop starts nothing, its attempts are stopped, and it tries again. Each try has a
+/// history of its own, of which nothing is left when the next one begins.
 struct LeaderElection {
     /// The first and the longest pause before another try. A loop that has what it waits for starts
     /// jobs within the longest one.
@@ -94,11 +95,10 @@ struct LeaderElection {
         }
     }
 
-    /// Waits for the lead, and decides until the loop drains.
+    /// Follows the leader or leads until the loop drains.
     private func take(_ history: SharedHistory) async throws(RunStoreError) {
         let file = inForce.file
         history.leaseLock.announceLoop(since: composition.clock.now)
-        if let server = history.server { try await wait(for: server) }
         var scheduler: SteeredScheduler
         do throws(CommandFailure) {
             scheduler = try composition.scheduler(
@@ -108,21 +108,45 @@ struct LeaderElection {
             throw .unusable(error.lines.joined(separator: "; "))
         }
         defer { scheduler.end() }
-        try reports.ready(scheduler.jobs) { () throws(RunStoreError) in try history.store.ledger() }
-        composition.failedServices(file).remove { _ in true }
-        _ = try await scheduler.run(
-            until: .drained, first: composition.sourcesSeen(file, monitor))
-    }
-
-    /// Waits until this loop is the one that decides.
-    private func wait(for server: PostgresRunStore) async throws(RunStoreError) {
-        let turn = server.turn
+        guard let server = history.server else {
+            let first = try begin(scheduler.jobs, history)
+            _ = try await scheduler.run(until: .drained, first: first)
+            return
+        }
         // A loop that is alone has its lead at the first beat.
         if !server.isLeader { reports.waiting("on standby: another loop decides") }
-        await steering.pause(on: events) { for await _ in turn {} }
-        guard server.isLeader || steering.isStopping else {
-            throw .unreachable("the session with the database has ended")
+        let (turn, jobs) = (server.turn, scheduler.jobs)
+        // Both tasks run on the one thread of `events`, and neither waits while it uses the history.
+        nonisolated(unsafe) let shared = history
+        let promotion = Task(executorPreference: events) { [self] in
+            for await _ in turn {}
+            // A session that has ended is noticed by the next decision.
+            guard !Task.isCancelled, shared.server?.isLeader == true else { return }
+            promote(jobs, shared)
         }
+        defer { promotion.cancel() }
+        _ = try await scheduler.run(until: .drained)
+    }
+
+    /// Makes the scheduler look, which decides from now on.
+    private func promote(_ jobs: JobSet, _ history: SharedHistory) {
+        do throws(RunStoreError) {
+            try begin(jobs, history).forEach(steering.post)
+        } catch {
+            // The next decision fails as well, and says so.
+        }
+        steering.post(.tick)
+    }
+
+    /// Reports that this loop decides.
+    ///
+    /// - Returns: the events with which it begins.
+    private func begin(
+        _ jobs: JobSet, _ history: SharedHistory
+    ) throws(RunStoreError) -> [Planner.Event] {
+        try reports.ready(jobs) { () throws(RunStoreError) in try history.store.ledger() }
+        composition.failedServices(inForce.file).remove { _ in true }
+        return composition.sourcesSeen(inForce.file, monitor)
     }
 
     /// Whether what failed may work again: a server that does not answer, or a disk that is full.

@@ -122,6 +122,7 @@ final class Reloads: Sendable {
                 composition.hostSettings(file), checks: file.questions,
                 environment: composition.commandEnvironment(file))
             send(.reload(jobs, maxParallel: file.mostAttempts))
+            if file.labels != before.labels { send(.labelled(file.labels)) }
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
             composition.reportHeld(file)

@@ -16,6 +16,12 @@ public final class MemoryRunStore: RunStore {
     public var owner: String
     /// The owners that have ended, so that their leases have lapsed.
     public var deadOwners: Set<String> = []
+    /// The loop that decides; `nil` where there is one machine.
+    public var leader: String?
+    /// What loops have published, by their owners.
+    public private(set) var machines: [String: Machine] = [:]
+    /// The attempts that are placed on machines.
+    public private(set) var placements: [RunID: Placement] = [:]
     private var present = Ledger()
     /// The runs whose lease is lost although its holder lives.
     private var lateRuns: Set<RunID> = []
@@ -73,7 +79,29 @@ public final class MemoryRunStore: RunStore {
         for run in present.open.values where run.lease != nil {
             present.setLeaseState(state(of: run), of: run.id)
         }
-        return present
+        return leader.map { shared($0) } ?? present
+    }
+
+    /// Returns what a process sees that is the leader, or follows it.
+    private func shared(_ leader: String) -> Ledger {
+        guard owner != leader else {
+            var ledger = present
+            ledger.role = .leader
+            ledger.placements = placements
+            ledger.machines = machines.values.filter {
+                $0.owner != owner && !deadOwners.contains($0.owner)
+            }.sorted { $0.name < $1.name }
+            return ledger
+        }
+        let own = placements.filter { _, placement in
+            placement.owner == owner && [.offered, .taken].contains(placement.state)
+        }
+        var ledger = Ledger(
+            jobs: [:],
+            open: own.keys.compactMap { present.open[$0] }.filter { $0.lease?.owner == owner })
+        ledger.role = .follower
+        ledger.placements = own
+        return ledger
     }
 
     private func recalled(_ recall: StartRecall) -> [AttemptStart] {
@@ -95,6 +123,10 @@ public final class MemoryRunStore: RunStore {
     private func write(_ change: LedgerChange) throws(RunStoreError) {
         switch change {
         case .setClock, .setPause, .setRetryAfter, .setBoot, .setSource, .putFacts: break
+        case .placing(.place(let placement)): placements[placement.run] = placement
+        case .placing(.unplace(let run)): placements[run] = nil
+        case .placing(.answer(let placement)): placements[placement.run] = placement
+        case .placing(.publish(let machine)): machines[machine.owner] = machine
         case .recordOutcome(let job, _, let first, let latest, let count, _):
             guard latest >= first, count >= 1 else { throw .refused("an outcome of no occurrence") }
             try take(job, first, isOutcome: true)

@@ -55,7 +55,7 @@ struct RepeatedDecision {
                 job
             case .requestStop(let run, _), .deferred(let run, _, at: _): runs[run]?.job
             case .putAttempt(let attempt): runs[attempt.run]?.job
-            case .setClock, .setBoot, .setSource, .putFacts, .prune: nil
+            case .setClock, .setBoot, .setSource, .putFacts, .prune, .placing: nil
             }
         }
         // Jobs of one group share its places, wherever they run.

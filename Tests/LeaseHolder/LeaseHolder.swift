@@ -17,6 +17,8 @@ enum LeaseHolder {
         let store = try PostgresRunStore(
             at: address, owner: arguments[4], pulse: LoopPulse { $0() },
             patience: .seconds(2))
+        // Until then the loop would follow another, and decide nothing.
+        while !store.isLeader { usleep(1000) }
         guard let job = JobID("a") else { return }
         var run = Run(
             id: RunID(1), job: job, kind: JobKind("work"), trigger: .manual,

@@ -150,7 +150,7 @@ struct AccountAssembly {
         let declaration = account.declaration
         var defaults = defaults
         if let zone = declaration.timeZone { defaults.timeZone = zone }
-        let changes = [declaration.constraints, declaration.jobs].map {
+        let changes = [declaration.constraints, declaration.machine, declaration.jobs].map {
             $0.map(AccountAssembly.text) ?? ""
         }
         let implied = catalogue.sections.filter { section in
@@ -223,6 +223,9 @@ struct AccountAssembly {
                 var job = job
                 if let constraints = account.declaration.constraints {
                     job = job.setting("constraints", over: constraints)
+                }
+                if let machine = account.declaration.machine {
+                    job = job.setting("machine", to: machine)
                 }
                 guard let id = job["id"]?.text,
                     case .mapping(let entries)? = account.declaration.jobs?[id]?.content

@@ -12,6 +12,7 @@ struct DeclaredAccount: Sendable {
     /// What replaces the constraints of each job, and keys of single jobs. They are read together
     /// with the jobs that they change.
     var constraints: YAMLNode?
+    var machine: YAMLNode?
     var jobs: YAMLNode?
 
     /// An account in the list, where it stands, and the whole of it as written.
@@ -48,6 +49,11 @@ struct DeclaredAccount: Sendable {
                     "constraints", set: { $0.constraints = $1 },
                     .raw(.mapping(ConstraintsDeclaration.schema.descriptions)),
                     "constraints of all the account's jobs, each in place of the job's own"),
+                Key(
+                    "machine", set: { $0.machine = $1 },
+                    .written(.machineName),
+                    "machine on which the account's jobs have to run; a job's own key in `jobs` "
+                        + "wins"),
                 Key(
                     "jobs", set: { $0.jobs = $1 },
                     .raw(.entries(named: .jobID, of: .mapping(JobDeclaration.keys(catalogue)))),
@@ -114,6 +120,13 @@ extension ValueSchema where Value == DeclaredAccounts {
 }
 
 extension ValueSchema where Value == YAMLNode {
+    /// Takes a value as it is written, after a look whether `schema` reads it.
+    static func written(_ schema: ValueSchema<String>) -> ValueSchema {
+        ValueSchema(schema.description) { node, path, decoding in
+            schema.decode(node, path, &decoding).map { _ in node }
+        }
+    }
+
     /// Takes a value as it is written.
     static func raw(
         _ description: @autoclosure @escaping @Sendable () -> ValueDescription

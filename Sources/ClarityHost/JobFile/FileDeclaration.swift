@@ -8,6 +8,7 @@ struct FileDeclaration: Sendable {
     var defaults: Field<DefaultsDeclaration>?
     var metricsTextfile: String?
     var conditions = ConditionSettings()
+    var labels: [Field<String>] = []
     var checks: Field<[NamedField<String, DeclaredCheck>]>?
     var groups: Field<[NamedField<String, GroupDeclaration>]>?
     var jobs: Field<[Field<JobDeclaration.Listed>]>?
@@ -45,6 +46,9 @@ struct FileDeclaration: Sendable {
             Key(
                 "conditions", set: { $0.conditions = $1 }, .mapping(ConditionSettings.schema),
                 "how to measure this machine's conditions"),
+            Key(
+                "labels", set: { $0.labels = $1 }, .list(of: .machineName),
+                "names for this machine besides its host name, to which `machine` of a job refers"),
             Key(
                 "checks", { swap(&$0.checks, &$1) }, .checks,
                 "commands and URLs that jobs can require, by name"),

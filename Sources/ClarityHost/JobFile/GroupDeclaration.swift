@@ -52,6 +52,15 @@ extension ValueSchema where Value == String {
             isGroupOrCheckName(text) ? text : nil
         }
     }
+
+    /// Reads the name of a machine, or a label.
+    static var machineName: ValueSchema {
+        .name(
+            .groupName, "machine name", rule: "a name is 1 to 64 letters, digits, `-`, `_` or `.`"
+        ) { text in
+            isGroupOrCheckName(text) ? text : nil
+        }
+    }
 }
 
 /// The groups that a job file declares, for its jobs to refer to.

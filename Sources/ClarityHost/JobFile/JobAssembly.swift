@@ -52,6 +52,7 @@ struct JobAssembly {
             warning: isWarnedAtLimit ? nil : declaration.warning?.value,
             warnsAhead: !isWarnedAtLimit,
             stall: common.stall?.value, expected: common.expected?.value,
+            machine: common.machine?.value,
             groups: groups.groups(of: entry, &decoding),
             memoryLimitBytes: common.memoryLimitBytes?.value ?? Job.defaultMemoryLimitBytes,
             heedsConditions: kinds[kind]?.heedsConditions ?? false,

@@ -129,6 +129,7 @@ struct CommonDeclaration: Sendable {
     var stall: Field<Duration>?
     var expected: Field<Duration>?
     var memoryLimitBytes: Field<Int64>?
+    var machine: Field<String>?
 
     static let schema = MappingSchema(
         CommonDeclaration(),
@@ -174,6 +175,10 @@ struct CommonDeclaration: Sendable {
                 "memory_limit", { swap(&$0.memoryLimitBytes, &$1) }, .size((16 << 20)...(1 << 40)),
                 default: sizeText(Job.defaultMemoryLimitBytes),
                 "memory that an attempt may use before it is killed"),
+            Key(
+                "machine", { swap(&$0.machine, &$1) }, .machineName,
+                "machine on which the job has to run, by its host name or one of its `labels`; "
+                    + "without it any that is free"),
         ])
 
     /// Inherits every key that this declaration lacks from `defaults`, also within `constraints` and

@@ -35,6 +35,8 @@ public struct JobFile: Hashable, Sendable {
     public var metricsTextfile: String?
     /// The settings for measuring this machine's conditions.
     public var conditions: ConditionSettings
+    /// What `machine` of a job may call this machine besides its host name.
+    public internal(set) var labels: Set<String> = []
     /// The checks that the file declares, in its order. Each name is unique, and none is
     /// `CheckDeclaration.probeName`.
     public var checks: [CheckDeclaration]

@@ -205,6 +205,16 @@ protocol HistoryPeers: AnyObject {
     func states(
         of attempts: [HeldAttempt], _ connection: Connection
     ) throws(DatabaseError) -> [RunID: Lease.State]
+
+    /// Adds to the ledger what loops share about their machines; called after `states`.
+    ///
+    /// - Parameter isDeciding: whether it must not change until the end of the transaction.
+    func share(
+        with ledger: inout Ledger, isDeciding: Bool, _ connection: Connection
+    ) throws
+
+    /// Writes a change of that.
+    func write(_ change: PlacementChange, _ connection: Connection) throws(DatabaseError)
 }
 
 /// The processes of this machine that share a history in a file.
@@ -229,6 +239,11 @@ final class FilePeers: HistoryPeers {
             $0.integer(0)
         } ?? 0
     }
+
+    /// Does nothing: there is one machine.
+    func share(with ledger: inout Ledger, isDeciding: Bool, _ connection: Connection) {}
+
+    func write(_ change: PlacementChange, _ connection: Connection) {}
 
     func states(of attempts: [HeldAttempt], _ connection: Connection) -> [RunID: Lease.State] {
         attempts.reduce(into: [:]) { $0[$1.run] = leases.state(of: $1) }

@@ -25,7 +25,7 @@ struct SharedLedger {
     ) throws -> Written {
         do {
             return try connection.transaction {
-                try cache.refresh(connection, peers, recalling: starts)
+                try cache.refresh(connection, peers, recalling: starts, isDeciding: true)
                 let changes = decide(cache.ledger)
                 try LedgerWriter(connection: connection, peers: peers).write(changes, to: &cache)
                 if !changes.isEmpty { try peers.noteWrite(connection) }
@@ -53,8 +53,7 @@ extension LedgerChange {
         switch self {
         case .put, .setPause, .requestStop: true
         case .setClock, .setBoot, .setSource, .setRetryAfter, .recordOutcome, .putAttempt,
-            .putFacts,
-            .deferred, .prune:
+            .putFacts, .deferred, .prune, .placing:
             false
         }
     }
@@ -77,7 +76,8 @@ struct LedgerCache {
     /// - Returns: whether another connection has written since the last call.
     @discardableResult
     mutating func refresh(
-        _ connection: Connection, _ peers: any HistoryPeers, recalling starts: StartRecall? = nil
+        _ connection: Connection, _ peers: any HistoryPeers, recalling starts: StartRecall? = nil,
+        isDeciding: Bool = false
     ) throws -> Bool {
         let version = try peers.version(connection)
         let isStale = version != dataVersion
@@ -103,6 +103,7 @@ struct LedgerCache {
         if isStale {
             held.removeAll { ledger.open[$0.run]?.lease?.state == .mine }
         }
+        try peers.share(with: &ledger, isDeciding: isDeciding, connection)
         return isStale
     }
 
@@ -119,7 +120,14 @@ struct LedgerCache {
     }
 
     /// Applies a change to the cached ledger.
-    mutating func apply(_ change: LedgerChange) { ledger.apply(change) }
+    mutating func apply(_ change: LedgerChange) {
+        ledger.apply(change)
+        guard case .put(let run) = change else { return }
+        held.removeAll { $0.run == run.id }
+        if let lease = run.lease, lease.state == .held {
+            held.append(HeldAttempt(run: run.id, number: run.attempts, owner: lease.owner))
+        }
+    }
 
     /// Returns the revision for the next record that is written.
     mutating func nextRevision() -> Int64 {
@@ -231,9 +239,14 @@ struct LedgerWriter {
             }
             try AttemptRow.put(attempt, connection)
             try OutputRow.put(attempt, connection)
-            if attempt.result == .running, let machine = peers.machine {
+            if attempt.result == .running, peers.machine != nil,
+                let owner = ledger.open[attempt.run]?.lease?.owner
+            {
+                // As `ServerHistory.owner` begins.
+                let machine = String(owner.prefix { $0 != "/" })
                 try MachineRow.put(machine, of: attempt, connection)
             }
+        case .placing(let change): try peers.write(change, connection)
         case .putFacts(let facts, let account, let instant):
             guard try !AccountErasure.isDone(for: account, connection) else { return }
             try FactRow.put(facts, of: account, at: instant, connection)

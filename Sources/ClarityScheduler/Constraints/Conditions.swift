@@ -144,3 +144,59 @@ extension Conditions {
             pressurePercent: Reading(0, source: source))
     }
 }
+
+extension Conditions {
+    /// Returns these conditions without the changes since `earlier` that are too small to note.
+    ///
+    /// Free storage is rounded down to whole MiB, and counts as changed if it differs by 5 % of
+    /// what it was, at least 1 MiB. Pressure counts as changed if it differs by 10 points. Every
+    /// other change counts.
+    package func inSteps(from earlier: Conditions?) -> Conditions {
+        var result = self
+        result.storageFreeBytes = storageFreeBytes.inSteps(from: earlier?.storageFreeBytes)
+        for (path, free) in storage {
+            result.storage[path] = free.inSteps(from: earlier?.storage[path])
+        }
+        guard let earlier else { return result }
+        if let now = pressurePercent.value, let then = earlier.pressurePercent.value,
+            (now - then).magnitude < 10
+        {
+            result.pressurePercent = earlier.pressurePercent
+        }
+        return result
+    }
+
+    /// Returns what the leader has to know of another machine's conditions: values without their
+    /// sources, and the times of checks alone. Who is logged in, all machines know.
+    package var toPublish: Conditions { from("") }
+
+    /// Returns conditions whose readings all come from `source`.
+    package func from(_ source: String) -> Conditions {
+        func from<Value>(_ reading: Reading<Value>) -> Reading<Value> {
+            Reading(reading.value, source: source, isSampled: reading.isSampled)
+        }
+        return Conditions(
+            connected: from(connected), metered: from(metered), roaming: from(roaming),
+            externalPower: from(externalPower), battery: from(battery), lowPower: from(lowPower),
+            idle: from(idle), storageFreeBytes: from(storageFreeBytes),
+            pressurePercent: from(pressurePercent), storage: storage.mapValues(from),
+            checks: checks.mapValues { reading in
+                var reading = reading
+                reading.source = source
+                return reading
+            }, login: .unknown(source), source: from(self.source))
+    }
+}
+
+extension Conditions.Reading<Int64> {
+    fileprivate func inSteps(from earlier: Self?) -> Self {
+        var result = self
+        result.value = value.map { $0 & ~((1 << 20) - 1) }
+        if let now = result.value, let earlier, let then = earlier.value,
+            (now - then).magnitude < max(1 << 20, then.magnitude / 20)
+        {
+            return earlier
+        }
+        return result
+    }
+}

@@ -69,6 +69,8 @@ public struct Job: Hashable, Sendable {
     /// How long an attempt is expected to take; it is not stopped then. `nil` if the job file does not
     /// say.
     public var expected: Duration?
+    /// The machine on which the job has to run, by its name or one of its labels; `nil` for any.
+    public var machine: String?
     /// The groups of the job file to which the job belongs, in the order of the job's list.
     public var groups: [LimitGroup]
     /// The longest time that an attempt may go without reporting progress; `nil` for no limit.
@@ -96,8 +98,8 @@ public struct Job: Hashable, Sendable {
         retry: RetryPolicy = RetryPolicy(),
         overlap: OverlapPolicy = .skip, catchUp: CatchUpPolicy = .latest,
         timeout: Duration? = nil, warning: Duration? = nil, warnsAhead: Bool = true,
-        stall: Duration? = nil, expected: Duration? = nil, groups: [LimitGroup] = [],
-        memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
+        stall: Duration? = nil, expected: Duration? = nil, machine: String? = nil,
+        groups: [LimitGroup] = [], memoryLimitBytes: Int64 = Job.defaultMemoryLimitBytes,
         heedsConditions: Bool = false, emits: Set<EventName> = [], then: [JobID] = [],
         thenFailed: [JobID] = [], options: [String: String] = [:]
     ) {
@@ -123,6 +125,7 @@ public struct Job: Hashable, Sendable {
         self.warning = warning ?? min(.seconds(10), timeout / 5)
         self.warnsAhead = warnsAhead
         self.expected = expected
+        self.machine = machine
         self.groups = groups
         self.stall = stall
         self.memoryLimitBytes = memoryLimitBytes

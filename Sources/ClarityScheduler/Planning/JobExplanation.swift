@@ -76,6 +76,19 @@ public struct JobExplanation: Hashable, Sendable {
     /// When the waiting run expires if it has not started; `nil` for never.
     public var expiresAt: Instant?
     public var start: LikelyStart
+    /// The machines with a loop, where several share the history.
+    public var machines: [Candidate] = []
+
+    /// A machine on which the leader may place the job.
+    public struct Candidate: Hashable, Sendable {
+        public var name: String
+        public var labels: [String]
+        /// The number of attempts that it has, and the most that it may have.
+        public var attempts: Int
+        public var places: Int
+        /// What keeps the job from starting there besides a lack of places.
+        public var holds: [Deferral]
+    }
 }
 
 extension Planner {
@@ -98,7 +111,8 @@ extension PlanBuilder {
         let isOpen = openRunNumbers(of: job.id).contains(candidate.id)
         let holds = Dictionary(past.holds.map { ($0.cause, $0) }) { first, _ in first }
         var factors = constraints(of: job, for: candidate)
-        for deferral in status.deferrals where deferral.reason != .constraint {
+        for deferral in status.deferrals
+        where deferral.reason != .constraint || deferral.subject == PlanBuilder.machine {
             factors.append(
                 JobExplanation.Factor(
                     reason: deferral.reason, subject: deferral.subject, wanted: deferral.wanted,
@@ -120,18 +134,25 @@ extension PlanBuilder {
                 source: "", state: .met, past: before)
         }
         let expiresAt = isOpen ? expiry(of: candidate, job) : nil
+        let machines = ledger.machines.map { machine in
+            JobExplanation.Candidate(
+                name: machine.name, labels: machine.labels.sorted(),
+                attempts: attempts(on: machine.owner), places: machine.places,
+                holds: self.holds(on: machine, candidate, job))
+        }
         return JobExplanation(
             status: status, waiting: isOpen ? candidate : nil, pause: pause, factors: factors,
             expiresAt: expiresAt,
             start: status.open?.state == .running
-                ? .running : LikelyStart(factors, now: moment.wall, expiresAt: expiresAt))
+                ? .running : LikelyStart(factors, now: moment.wall, expiresAt: expiresAt),
+            machines: machines)
     }
 
     private mutating func constraints(of job: Job, for run: Run) -> [JobExplanation.Factor] {
         let relaxed = relaxed(job, for: run)
         return requirements(of: run, job).map { requirement in
             let (subject, constraint) = (requirement.subject, requirement.constraint)
-            let verdict = verdict(on: requirement, of: job)
+            let verdict = verdict(on: requirement, of: job, in: conditions)
             let step = job.relaxations.first { $0.drops == constraint.name }
             let isDropped = relaxed.contains(constraint.name) || run.isForced
             let state: JobExplanation.Factor.State =

@@ -23,6 +23,12 @@ public struct Ledger: Hashable, Sendable {
     public private(set) var starts: [AttemptStart] = []
     /// Which starts the ledger has.
     public private(set) var recall: StartRecall?
+    /// The part of this process among the loops that share the store.
+    public var role = LoopRole.alone
+    /// The machines of the other loops, by name; empty unless this process is the leader.
+    public var machines: [Machine] = []
+    /// The attempts that are placed on machines and not settled; for a follower, its own.
+    public var placements: [RunID: Placement] = [:]
     private var openByJob: [JobID: [RunID]] = [:]
 
     /// Creates an empty ledger.
@@ -83,7 +89,7 @@ public struct Ledger: Hashable, Sendable {
                 recall.jobs.contains(job.declared)
             else { return }
             starts.append(AttemptStart(of: job, at: attempt.startedAt))
-        case .recordOutcome, .putFacts: break
+        case .recordOutcome, .putFacts, .placing: break
         }
     }
 
@@ -204,6 +210,9 @@ public enum LedgerChange: Hashable, Sendable {
     case deferred(RunID, [Deferral], at: Instant)
     /// Prunes the history that the policy does not keep.
     case prune(RetentionPolicy, at: Instant)
+    /// Changes what loops share about their machines; never in a plan of `LoopRole.alone` but to
+    /// remove what it has settled.
+    indirect case placing(PlacementChange)
 }
 
 /// A pause, set by a person, during which a job starts nothing.

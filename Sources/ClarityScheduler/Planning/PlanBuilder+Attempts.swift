@@ -31,10 +31,18 @@ extension PlanBuilder {
         for turn in startOrder() {
             guard let run = run(turn.run), run.state == .enqueued, let job = planner.jobs[run.job]
             else { continue }
+            // Thousands may wait for a place of several machines: what they have to look at is
+            // looked at when there is one.
+            if !ledger.machines.isEmpty, ledger.waits[run.id]?.areForPlaces == true,
+                isEverywhereFull(reserved: reservations.count)
+            {
+                continue
+            }
             var deferrals = deferrals(of: run, job)
-            let mayStart = deferrals.isEmpty
-            let isFull = attempts + reservations.count >= planner.maxParallel
-            if mayStart, isFull {
+            let isFull = attemptsHere + reservations.count >= planner.maxParallel
+            let host = host(for: run, job, deferrals, isFull: isFull)
+            let mayStart = deferrals.isEmpty || host != nil
+            if mayStart, host == nil {
                 let account = job.id.account
                 let deferral = noSlot[account] ?? waitForSlot(of: account, behind: reservations)
                 noSlot[account] = deferral
@@ -48,6 +56,7 @@ extension PlanBuilder {
                     }
                 }
             }
+            if host != nil, job.groups.isEmpty { deferrals = [] }
             if !mayStart {
                 let asked = askChecks(job, for: run, deferrals)
                 if !asked.isEmpty {
@@ -67,7 +76,7 @@ extension PlanBuilder {
                 add(waiting: Plan.Waiting(job: job.id, run: run.id, deferrals: deferrals))
             }
             record(deferrals, of: run, isBeingAsked: askedSince[run.id] != nil)
-            if deferrals.isEmpty { start(run, job) }
+            if deferrals.isEmpty, let host { start(run, job, host) }
         }
         planner.askedSince = askedSince
     }
@@ -226,10 +235,14 @@ extension PlanBuilder {
 
     /// Asks the unmet checks of a run that waits for nothing else, if none has a valid answer.
     /// Returns the checks that are being asked.
-    private mutating func askChecks(
+    mutating func askChecks(
         _ job: Job, for run: Run, _ deferrals: [Deferral]
     ) -> [String] {
-        guard deferrals.allSatisfy({ $0.reason == .constraint }) else { return [] }
+        guard
+            deferrals.allSatisfy({
+                $0.reason == .constraint && $0.subject != PlanBuilder.machine
+            })
+        else { return [] }
         let relaxed = relaxed(job, for: run)
         let conditions = conditions
         let unmet = requirements(of: run, job).map(\.constraint).filter {
@@ -264,27 +277,40 @@ extension PlanBuilder {
         add(.deferred(run.id, deferrals, at: moment.wall))
     }
 
-    private mutating func start(_ run: Run, _ job: Job) {
+    private mutating func start(_ run: Run, _ job: Job, _ host: Host) {
         if isMissed(run) { spread(job, behind: run) }
         var run = run
         run.state = .running
         run.attempts += 1
         run.fencingToken += 1
-        run.lease = Lease(owner: planner.owner, state: .mine)
+        run.lease =
+            switch host {
+            case .here: Lease(owner: planner.owner, state: .mine)
+            case .machine(let machine): Lease(owner: machine.owner, state: .held)
+            }
         run.startedAt = run.startedAt ?? moment.wall
         run.notBefore = nil
         run.needs = nil
         put(run)
         noteStart(of: run, job)
         add(.putAttempt(Attempt(run: run.id, number: run.attempts, startedAt: moment.wall)))
-        planner.inFlight[run.id] = AttemptInFlight(
-            job: job, number: run.attempts, startedAt: moment.wall,
-            isForced: run.isForced, warnAt: moment.elapsed + job.warnedAfter,
-            killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
         if let account = job.id.account {
             planner.turns += 1
             planner.lastServed[account] = planner.turns
         }
+        switch host {
+        case .here: carryOut(run, job)
+        case .machine(let machine): place(run, job, on: machine)
+        }
+        if ledger.role == .leader { planner.lastMachine[job.id.account] = run.lease?.owner }
+    }
+
+    /// Starts an attempt in this process.
+    mutating func carryOut(_ run: Run, _ job: Job) {
+        planner.inFlight[run.id] = AttemptInFlight(
+            job: job, number: run.attempts, startedAt: moment.wall,
+            isForced: run.isForced, warnAt: moment.elapsed + job.warnedAfter,
+            killAt: moment.elapsed + job.timeout, progressAt: moment.elapsed)
         wake(after: min(job.warnedAfter, job.stall ?? job.timeout))
         var order =
             AttemptOrder(

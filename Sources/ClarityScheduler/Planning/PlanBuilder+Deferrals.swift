@@ -9,6 +9,7 @@ extension PlanBuilder {
         } else if let ending = endingAttempt(of: job) {
             deferrals.append(ending)
         }
+        if let misplaced = misplaced(run, job) { deferrals.append(misplaced) }
         if let paused = paused(run, job) { deferrals.append(paused) }
         if let tooEarly = tooEarly(run, job) { deferrals.append(tooEarly) }
         if let refused = refused(run, job) { deferrals.append(refused) }
@@ -61,10 +62,17 @@ extension PlanBuilder {
                 + PlanBuilder.names(of: reservations, for: account)
         return Deferral(
             .overlap, subject: PlanBuilder.maxParallel,
-            wanted: "fewer than \(planner.maxParallel) attempts at once",
+            wanted: "fewer than \(allPlaces)",
             measured: slotsTaken(for: account) + reserved,
             source: reservations.isEmpty
                 ? "leases of this state directory" : Deferral.reservation)
+    }
+
+    /// The maximum number of attempts at once, on all machines.
+    private var allPlaces: String {
+        let places = ledger.machines.reduce(planner.maxParallel) { $0 + $1.places }
+        let machines = ledger.machines.count + 1
+        return "\(places) attempts at once" + (machines > 1 ? " on \(machines) machines" : "")
     }
 
     /// Returns how many slots are taken, and by which runs, in words for an account.
@@ -229,18 +237,36 @@ extension PlanBuilder {
     }
 
     /// Returns the verdict on one requirement; its source says if the requirement is the run's own.
-    mutating func verdict(on requirement: Requirement, of job: Job) -> Verdict {
+    func verdict(
+        on requirement: Requirement, of job: Job, in conditions: Conditions
+    ) -> Verdict {
         var verdict = job.verdict(of: requirement.constraint, in: conditions, at: moment.wall)
         if requirement.isOwn { verdict.source += "; the run itself asks for it" }
         return verdict
     }
 
-    /// Returns a deferral for each constraint that does not hold, in their order.
-    private mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
+    /// Returns a deferral for each constraint that does not hold on this machine, in their order.
+    mutating func unmet(of job: Job, for run: Run) -> [Deferral] {
+        guard !job.constraints.isEmpty || run.needs != nil else { return [] }
+        return unmet(of: job, for: run, in: conditions)
+    }
+
+    /// Returns a deferral for each constraint that does not hold under conditions, in their order.
+    ///
+    /// - Parameter asksElsewhere: whether a check without a valid answer is left out, because the
+    ///   machine whose conditions they are asks it.
+    mutating func unmet(
+        of job: Job, for run: Run, in conditions: Conditions, asksElsewhere: Bool = false
+    ) -> [Deferral] {
         let relaxed = relaxed(job, for: run)
         var deferrals: [Deferral] = []
         for wanted in requirements(of: run, job) where !relaxed.contains(wanted.constraint.name) {
-            let verdict = verdict(on: wanted, of: job)
+            if asksElsewhere, case .check(let check) = wanted.constraint,
+                !(conditions.checks[check.name].map { check.isValid($0, at: moment.wall) } ?? false)
+            {
+                continue
+            }
+            let verdict = verdict(on: wanted, of: job, in: conditions)
             // The network constraints share one name; the first unmet one stands for them.
             guard !verdict.allows, !deferrals.contains(where: { $0.subject == wanted.subject })
             else { continue }

@@ -3,6 +3,17 @@ extension PlanBuilder {
     /// Handles the end of an attempt that this process started.
     mutating func finish(_ id: RunID, _ end: AttemptEnd) {
         guard let attempt = planner.inFlight.removeValue(forKey: id) else { return }
+        if ledger.placements[id]?.number == attempt.number { unplace(id) }
+        settle(id, end, of: attempt, isOwn: run(id)?.lease?.state == .mine)
+    }
+
+    /// Handles the end of an attempt.
+    ///
+    /// - Parameter isOwn: whether the run still belongs to the attempt: else a process that has
+    ///   taken it over decides about it.
+    mutating func settle(
+        _ id: RunID, _ end: AttemptEnd, of attempt: AttemptInFlight, isOwn: Bool
+    ) {
         // Events count however the attempt ends. The job itself does not react to them, so that no
         // job keeps itself running for ever.
         for name in end.events.sorted() {
@@ -13,10 +24,7 @@ extension PlanBuilder {
             supposeEvents(of: attempt.job, in: id, run(id)?.trigger)
             end.tally.add(lost(byAttemptOf: attempt.job.kind))
         }
-        // A process that has taken over the lease decides about the run from now on.
-        guard var run = run(id), run.state == .running, run.lease?.state == .mine else {
-            return
-        }
+        guard var run = run(id), run.state == .running, isOwn else { return }
         // Without an outcome some facts may be missing, and their former values would be lost.
         if case .reported = end.result, !end.facts.isEmpty {
             add(.putFacts(end.facts, of: run.job.account, at: moment.wall))
@@ -124,7 +132,7 @@ extension PlanBuilder {
 
     /// Takes over the runs whose lease holders are gone.
     mutating func rescueLapsedRuns() {
-        let lapsed = ledger.open.values.filter {
+        let lapsed = ledger.open.values.compactMap { run($0.id) }.filter {
             $0.state == .running && [.lapsed, .succeeded].contains($0.lease?.state)
         }
         for run in lapsed.sorted(by: { $0.id < $1.id }) {
@@ -134,6 +142,7 @@ extension PlanBuilder {
             let owner = run.lease?.owner ?? "unknown"
             let hasSucceeded = run.lease?.state == .succeeded && run.stopRequest == nil
             run.lease = nil
+            unplace(run.id)
             let tally = lost(byAttemptOf: run.kind)
             run.tally.add(tally)
             if hasSucceeded {
@@ -247,6 +256,9 @@ extension PlanBuilder {
             return .again(failure, retryAfter: after)
         case (.broke, .timeout):
             return .again(Failure(.work, overran(attempt)), retryAfter: nil)
+        // A machine has not started it.
+        case (.broke(.notStarted(let reason)), .leaseLost):
+            return .stopped(Failure(.internalFault, reason))
         case (.broke, .some): return .stopped(nil)
         case (.broke(.killedBySignal(9)), nil)
         where run.interruptions < Planner.toleratedInterruptions:

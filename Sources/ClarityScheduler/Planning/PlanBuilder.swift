@@ -8,6 +8,9 @@ struct PlanBuilder {
     private let readConditions: () -> Conditions
     private var conditionsRead: Conditions?
     private var runningElsewhereRead: [Run]?
+    private var loadRead: [String: Int]?
+    /// How many attempts other processes of this machine have that take a place of this one.
+    var otherAttemptsHere: Int?
     private var changedRuns: [RunID: Run] = [:]
     private var changedOrder: [RunID] = []
     private var newByJob: [JobID: [RunID]] = [:]
@@ -36,6 +39,8 @@ struct PlanBuilder {
             reload(jobs)
             planner.maxParallel = maxParallel
         }
+        guard ledger.role != .follower else { return follow() }
+        settlePlacedAttempts()
         rescueLapsedRuns()
         for event in events { take(event) }
         // Before the occurrences, so that none is coalesced into an expired run; and after them,
@@ -49,6 +54,7 @@ struct PlanBuilder {
         endLostAttempts()
         watchAttempts()
         startWaitingRuns()
+        publish()
         prune()
         if planner.lastAtBeginning == nil { planner.lastAtBeginning = RunID(nextRun - 1) }
     }
@@ -70,6 +76,7 @@ struct PlanBuilder {
             enqueueRuns(on: name)
         case .progressed(let run, let elapsed): planner.inFlight[run]?.progressAt = elapsed
         case .finished(let run, let end): finish(run, end)
+        case .labelled(let labels): planner.labels = labels
         case .drain: drain()
         }
     }
@@ -86,16 +93,38 @@ struct PlanBuilder {
         }
     }
 
-    /// The runs that other processes held when the decision began, in no order; found on first use.
+    /// The runs that other processes hold, in no order; found on first use.
     var runningElsewhere: [Run] {
         mutating get {
             if let runningElsewhereRead { return runningElsewhereRead }
             let runs = ledger.open.values.filter {
                 $0.state == .running && $0.lease?.state == .held
+                    && changedRuns[$0.id].map { $0.state == .running } ?? true
             }
             runningElsewhereRead = runs
             return runs
         }
+    }
+
+    /// How many attempts each other process has.
+    var load: [String: Int] {
+        mutating get {
+            if let loadRead { return loadRead }
+            let load = runningElsewhere.reduce(into: [String: Int]()) { load, run in
+                if let owner = run.lease?.owner { load[owner, default: 0] += 1 }
+            }
+            loadRead = load
+            return load
+        }
+    }
+
+    /// Counts a run that this decision starts in another process.
+    mutating func noteElsewhere(_ run: Run) {
+        guard let owner = run.lease?.owner else { return }
+        var load = load
+        load[owner, default: 0] += 1
+        loadRead = load
+        runningElsewhereRead?.append(run)
     }
 
     /// Returns an unfinished run, or one that this decision has ended.

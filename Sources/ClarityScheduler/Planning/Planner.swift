@@ -45,6 +45,8 @@ public struct Planner: Sendable {
         case finished(RunID, AttemptEnd)
         /// Replaces the jobs; running attempts keep the job with which they were started.
         case reload(JobSet, maxParallel: Int)
+        /// Replaces the labels of this machine.
+        case labelled(Set<String>)
         /// Start nothing more, and stop the running attempts.
         case drain
     }
@@ -80,6 +82,10 @@ public struct Planner: Sendable {
     public let boot: String?
     /// The seed of every random draw, together with the run and its number of failures.
     public let seed: UInt64
+    /// The name of this machine; empty if no job names one.
+    public let machine: String
+    /// What `machine:` of a job may call this machine besides.
+    public internal(set) var labels: Set<String>
 
     var scope: Scope
     /// The last run that was enqueued at the end of the first decision; `nil` until then.
@@ -95,6 +101,15 @@ public struct Planner: Sendable {
     var turns = 0
     /// Which of them was the last one of each account.
     var lastServed: [AccountID: Int] = [:]
+    /// What a leader knows of the attempts that are placed on other machines.
+    var placed: [RunID: PlacedAttempt] = [:]
+    /// When loops gave back a job that was placed on them, by the names of their leases.
+    var declined: [JobID: [String: Duration]] = [:]
+    /// The loop that had the last attempt of each account.
+    var lastMachine: [AccountID?: String] = [:]
+    /// What was last published of this machine, and when it was last looked at.
+    var published: Machine?
+    var publishedAt: Duration?
     /// Since when the checks of each waiting run are being asked, on the elapsed clock.
     var askedSince: [RunID: Duration] = [:]
     var isDraining = false
@@ -113,7 +128,8 @@ public struct Planner: Sendable {
     /// Creates a planner without running attempts.
     public init(
         jobs: JobSet, owner: String, maxParallel: Int = 4, scope: Scope = .everything,
-        retention: RetentionPolicy? = nil, boot: String? = nil, seed: UInt64
+        retention: RetentionPolicy? = nil, boot: String? = nil, seed: UInt64,
+        machine: String = "", labels: Set<String> = []
     ) {
         precondition(maxParallel >= 1, "at least one attempt runs at once, got \(maxParallel)")
         self.jobs = jobs
@@ -123,7 +139,12 @@ public struct Planner: Sendable {
         self.retention = retention
         self.boot = boot
         self.seed = seed
+        self.machine = machine
+        self.labels = labels
     }
+
+    /// Whether a job that names `pin` in `machine:` may run on this machine.
+    func isPinnedHere(_ pin: String) -> Bool { machine == pin || labels.contains(pin) }
 
     /// Makes one decision.
     ///

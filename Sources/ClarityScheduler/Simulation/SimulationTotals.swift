@@ -56,7 +56,7 @@ public struct SimulationTotals: Sendable {
         case .putAttempt(let attempt): add(attempt)
         case .recordOutcome(_, _, first: _, latest: _, let count, run: _): missed += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
-            .prune, .deferred:
+            .prune, .deferred, .placing:
             break
         }
     }
@@ -116,7 +116,7 @@ struct SimulationLog {
         case .recordOutcome(let job, let outcome, first: _, latest: _, let count, run: _):
             outcomes[job, default: [:]][outcome, default: 0] += count
         case .setClock, .setBoot, .setSource, .setPause, .setRetryAfter, .requestStop, .putFacts,
-            .prune:
+            .prune, .placing:
             break
         }
     }

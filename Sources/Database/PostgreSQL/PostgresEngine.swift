@@ -12,6 +12,8 @@ final class PostgresEngine: Engine {
     private let text: PostgresText
     /// The statement by which a transaction that writes takes its lock before it reads.
     private let writeLock: String?
+    /// Whether the next transaction takes it.
+    var takesWriteLock = true
     /// The names of prepared statements, and the texts of those that the server may not have
     /// prepared yet.
     private var statements: [String: String] = [:]
@@ -99,7 +101,7 @@ final class PostgresEngine: Engine {
             return try post("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         }
         try post("BEGIN ISOLATION LEVEL READ COMMITTED")
-        if let writeLock { try post(writeLock) }
+        if takesWriteLock, let writeLock { try post(writeLock) }
     }
 
     func commit() throws(DatabaseError) {

@@ -174,16 +174,19 @@ final class PostgresLink {
         throw lost(failure?.message)
     }
 
-    /// Returns the names of the channels that were notified since the last call.
-    func takeNotifications() throws(DatabaseError) -> [String] {
+    /// Returns the notifications since the last call.
+    func takeNotifications() throws(DatabaseError) -> [ServerNotification] {
         if let fault { throw fault }
         guard library.pointee.PQconsumeInput(connection) == 1 else { throw lost() }
-        var channels: [String] = []
+        var notifications: [ServerNotification] = []
         while let notice = library.pointee.PQnotifies(connection) {
-            channels.append(String(cString: notice.pointee.relname))
+            notifications.append(
+                ServerNotification(
+                    channel: String(cString: notice.pointee.relname),
+                    payload: notice.pointee.extra.map { String(cString: $0) } ?? ""))
             library.pointee.PQfreemem(notice)
         }
-        return channels
+        return notifications
     }
 
     // MARK: Waiting

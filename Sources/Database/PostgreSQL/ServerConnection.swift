@@ -4,6 +4,7 @@
 /// failed. Its owner opens another.
 public final class ServerConnection: Connection {
     private let link: PostgresLink
+    private let server: PostgresEngine
 
     /// The owner of rows that a session reads and writes.
     public struct Owner: Hashable, Sendable {
@@ -38,9 +39,9 @@ public final class ServerConnection: Connection {
         patience: Duration = .seconds(30), cutOff: Duration = .seconds(9)
     ) throws(DatabaseError) {
         link = try PostgresLink(address, patience: patience)
-        super.init(
-            PostgresEngine(
-                link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.writeLock))
+        server = PostgresEngine(
+            link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.writeLock)
+        super.init(server)
         // Whatever the texts depend on is set here, since an administrator may have set it for the
         // server, the database or the role. `default_transaction_read_only` stays as it is, and
         // `synchronous_commit` unless a commit would not even reach the server's own disk.
@@ -105,10 +106,24 @@ public final class ServerConnection: Connection {
     /// Whether the session has failed and never works again.
     public var hasFailed: Bool { link.fault != nil }
 
-    /// Returns the names of the channels that were notified since the last call.
-    public func takeNotifications() throws(DatabaseError) -> [String] {
+    /// Returns the notifications since the last call.
+    public func takeNotifications() throws(DatabaseError) -> [ServerNotification] {
         try link.takeNotifications()
     }
+
+    /// Runs `body` in a transaction that writes, without the lock of its owner: for rows that the
+    /// conditions of its statements protect.
+    public func unlockedTransaction<Result>(_ body: () throws -> Result) throws -> Result {
+        server.takesWriteLock = false
+        defer { server.takesWriteLock = true }
+        return try transaction(body)
+    }
+}
+
+/// What a process sent to those that listen to a channel.
+public struct ServerNotification: Hashable, Sendable {
+    public var channel: String
+    public var payload: String
 }
 
 /// The mark by which the sessions of one role know that another one lives.

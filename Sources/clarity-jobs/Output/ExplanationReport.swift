@@ -46,6 +46,7 @@ struct ExplanationReport {
         }
         lines += JobExplanation.Factor.report.table(explanation.factors).withoutEmptyColumns
             .lines(in: style)
+        lines += explanation.machines.map(\.line)
         let changes = changes
         if changes.isEmpty {
             lines.append(
@@ -176,7 +177,32 @@ extension ExplanationReport: Reported {
         },
         Column("changes", "what would let the job start, in words") { $0.changes },
         Column("start", "when the job starts") { $0.explanation.start },
+        Column("machines", "the machines with a loop, where several share the history") {
+            $0.explanation.machines
+        },
     ])
+}
+
+extension JobExplanation.Candidate: Reported {
+    public static let report = Report<JobExplanation.Candidate>([
+        Column("machine", "name of the machine") { $0.name },
+        Column("labels", "its labels, separated by spaces") { $0.labels.joined(separator: " ") },
+        Column("attempts", "the attempts that it runs") { $0.attempts },
+        Column("places", "the most attempts that it runs at once") { $0.places },
+        Column("holds", "what keeps the job from starting there, in words") { $0.words },
+    ])
+
+    fileprivate var words: String? {
+        var holds = holds.map { "\($0.subject): wants \($0.wanted), \($0.measured)" }
+        if attempts >= places { holds.append("all \(places) places are taken") }
+        return holds.isEmpty ? nil : holds.joined(separator: "; ")
+    }
+
+    fileprivate var line: String {
+        let name = ([name] + labels).joined(separator: ", ")
+        return "\(words.map { "not on \(name): \($0)" } ?? "may run on \(name)")"
+            + " (\(attempts) of \(places) attempts)"
+    }
 }
 
 extension JobExplanation.Factor: Reported {

@@ -42,6 +42,21 @@ struct GroupKeysTests {
         #expect(try faults(keys, top: top) == [fault])
     }
 
+    @Test func `a job names its machine, an account all of its jobs, and the file its labels`()
+        throws
+    {
+        let top = """
+            labels: [gpu, clinic]
+            accounts: [{ id: ada, machine: nas-1 }, { id: eve, jobs: { a: { machine: gpu } } }]
+            """
+        let file = try JobFileSamples.read(
+            JobFileSamples.file(job: "machine: clinic", top: top))
+
+        #expect(file.labels == ["gpu", "clinic"])
+        #expect(file.jobs.map(\.machine) == ["clinic"])
+        #expect(file.groups.map { $0.jobs.map(\.machine) } == [["nas-1"], ["gpu"]])
+    }
+
     @Test func `a file without groups says where they are declared`() throws {
         #expect(
             try faults("group: nas", top: "") == [

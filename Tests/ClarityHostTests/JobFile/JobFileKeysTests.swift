@@ -35,10 +35,8 @@ import Testing
         let paths = keys.map(\.path)
         #expect(
             paths.filter { !$0.contains(".") } == [
-                "version", "store", "defaults", "metrics_textfile", "conditions", "checks",
-                "groups",
-                "jobs",
-                "accounts", "backend", "sources", "limits",
+                "version", "store", "defaults", "metrics_textfile", "conditions", "labels",
+                "checks", "groups", "jobs", "accounts", "backend", "sources", "limits",
             ])
         for path in [
             "store.directory", "store.history.keep_runs", "jobs[].catch_up.at_most",
@@ -52,6 +50,7 @@ import Testing
             "jobs[].options<refresh>.page_size", "backend.url",
             "sources[]<spool>.recursive", "sources[]<spool>.kind", "accounts[].time_zone",
             "accounts[].jobs{}.schedule.every", "accounts[].constraints.network",
+            "jobs[].machine", "defaults.machine", "accounts[].machine",
         ] {
             #expect(paths.contains(path), "\(path)")
         }

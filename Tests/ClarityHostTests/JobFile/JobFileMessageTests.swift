@@ -13,7 +13,14 @@ import Testing
             jobs.yaml:6:5: unknown key `colour` in job `a`
             help: its keys are `id`, `kind`, `class`, `priority`, `enabled`, `schedule`, `on`, \
             `then`, `group`, `warning`, `constraints`, `retry`, `overlap`, `catch_up`, `on_lost`, \
-            `start_within`, `relax`, `timeout`, `stall`, `expect`, `memory_limit` and `options`
+            `start_within`, `relax`, `timeout`, `stall`, `expect`, `memory_limit`, `machine` and \
+            `options`
+            """),
+        MessageCase(
+            job: "machine: the nas",
+            """
+            jobs.yaml:6:14: machine name `the nas` is not allowed
+            help: a name is 1 to 64 letters, digits, `-`, `_` or `.`
             """),
         MessageCase(
             job: "page_size: 7",

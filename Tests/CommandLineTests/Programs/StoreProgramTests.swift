@@ -133,7 +133,8 @@ struct StoreProgramTests {
             """
             SET search_path = clarity_health;
             DROP TABLE clarity_history.decisions, clarity_history.turns,
-                clarity_history.wait_totals, clarity_history.missed_totals;
+                clarity_history.wait_totals, clarity_history.missed_totals,
+                clarity_history.machines, clarity_history.placements;
             DROP FUNCTION clarity_history.count_wait, clarity_history.count_missed CASCADE;
             ALTER TABLE clarity_history.runs DROP COLUMN parameters;
             DROP TABLE locks, logins, account_key, counts, count_changes, publications;
@@ -149,7 +150,7 @@ struct StoreProgramTests {
             DROP FUNCTION note_login();
             GRANT SELECT (account) ON session TO \(users);
             CREATE POLICY session_logins ON session FOR SELECT TO \(users) USING (true);
-            UPDATE clarity_history.schema_version SET version = version - 3;
+            UPDATE clarity_history.schema_version SET version = version - 4;
             UPDATE schema_version SET version = version - 3;
             """)
         let migrate = ["store", "migrate", "--apply", "--owner", "admin"]

@@ -151,6 +151,7 @@ final class LeaseSession: Sendable {
         func run(hear: () -> Void, begin: () -> Void) {
             var isWaiting = pulse != nil
             var beats = 0
+            var known = ""
             while true {
                 if let pulse, beats % LeaseSession.beatsPerQuestion == 0,
                     pulse.silence() > pulse.longest
@@ -176,14 +177,45 @@ final class LeaseSession: Sendable {
                 do throws(DatabaseError) {
                     // From before the beat: the server counts from when it arrives.
                     let sent = SystemClock().elapsed
-                    try connection.run("SELECT 1")
+                    let found = try beat(isLeading: pulse != nil && !isWaiting)
                     span.extend(to: sent + term)
-                    if try !connection.takeNotifications().isEmpty { hear() }
+                    let isHeard = try connection.takeNotifications().contains {
+                        concerns($0, isLeading: pulse != nil && !isWaiting)
+                    }
+                    if isHeard || found != known { hear() }
+                    known = found
                 } catch {
                     // The next decision finds the session gone, and says so.
                     return
                 }
             }
+        }
+
+        /// Gives the server a sign of life.
+        ///
+        /// - Returns: the marks of all loops for the leader, which decides about the attempts of
+        ///   those that are gone; else nothing.
+        private func beat(isLeading: Bool) throws(DatabaseError) -> String {
+            guard isLeading else {
+                try connection.run("SELECT 1")
+                return ""
+            }
+            return try connection.first(
+                """
+                SELECT coalesce(string_agg(split_part(application_name, ' ', 2), ' '
+                    ORDER BY application_name), '')
+                FROM pg_stat_activity WHERE usename = current_user
+                    AND datname = current_database()
+                    AND application_name LIKE '\(ServerHistory.loopKind) %'
+                """
+            ) { $0.text(0) } ?? ""
+        }
+
+        /// Whether a notification concerns this process. The leader and commands hear all; a
+        /// follower hears what names it, and what names nobody.
+        private func concerns(_ notification: ServerNotification, isLeading: Bool) -> Bool {
+            pulse == nil || isLeading || notification.payload.isEmpty
+                || notification.payload.split(separator: " ").contains { $0 == mark }
         }
     }
 }

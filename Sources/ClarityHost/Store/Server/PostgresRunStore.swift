@@ -11,6 +11,8 @@ public final class PostgresRunStore: RunStore {
     private let place: String
     private let session: LeaseSession
     private let attemptLocks: AttemptLocks?
+    private let peers: ServerPeers
+    private let isLoop: Bool
     /// Yields when another process has written, so that this one looks, and when the session that
     /// proves this process's leases has ended.
     public let changes: AsyncStream<Void>
@@ -39,6 +41,8 @@ public final class PostgresRunStore: RunStore {
         let place = "\(address)"
         let (changes, continuation) = AsyncStream.makeStream(
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let peers = ServerPeers(owner, attemptLocks)
+        (self.peers, isLoop) = (peers, pulse != nil)
         (connection, shared, session) = try rethrowing(server: place) {
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
@@ -48,7 +52,6 @@ public final class PostgresRunStore: RunStore {
             let session = try LeaseSession(at: address, owner: owner, pulse: pulse) {
                 continuation.yield()
             }
-            let peers = ServerPeers(owner, attemptLocks)
             return (connection, SharedLedger(connection, peers), session)
         }
         (self.place, self.changes) = (place, changes)
@@ -70,25 +73,54 @@ public final class PostgresRunStore: RunStore {
     ) throws(RunStoreError) {
         try rethrowing(server: place) {
             try demandSession()
+            guard !isFollowing else { return try follow(decide) }
+            peers.role = isLoop ? .leader : .alone
             let written = try shared.decide(recalling: starts) { ledger in
                 attemptLocks?.live.completing(decide(ledger)) ?? decide(ledger)
             }
             attemptLocks?.remove(ended: written.changes)
             guard written.isNews else { return }
-            do throws(DatabaseError) {
-                // After the commit: within the transaction it would make all commits wait for each
-                // other.
-                try connection.run("SELECT pg_notify(?, '')", .text(ServerChannel.history))
-            } catch {
-                // The decision stands. The others look by themselves before long, and what failed
-                // here fails again at the next decision, which says so.
+            notify(isLoop ? written.changes.concerned : "")
+        }
+    }
+
+    /// Whether this is a loop that carries out what the leader has placed on it.
+    private var isFollowing: Bool { isLoop && !session.isLeader }
+
+    /// Decides about what is placed on this process, in a transaction that locks nothing else.
+    private func follow(_ decide: (Ledger) -> [LedgerChange]) throws {
+        let rows = PlacementRows(connection)
+        let changes = try connection.unlockedTransaction {
+            let changes = decide(try rows.ledger(of: owner))
+            for change in changes {
+                guard case .placing(let placing) = change else {
+                    throw RunStoreError.refused("a follower decided about more than is its own")
+                }
+                try peers.write(placing, connection)
             }
+            return changes
+        }
+        let answers = changes.answers
+        attemptLocks?.remove(ended: answers.compactMap(\.endOfAttempt))
+        if !changes.isEmpty { notify(PlacementRows.toLeader) }
+    }
+
+    private func notify(_ payload: String) {
+        do throws(DatabaseError) {
+            // After the commit: within the transaction it would make all commits wait for each
+            // other.
+            try connection.run(
+                "SELECT pg_notify(?, ?)", .text(ServerChannel.history), .text(payload))
+        } catch {
+            // The decision stands. The others look by themselves before long, and what failed here
+            // fails again at the next decision, which says so.
         }
     }
 
     public func ledger(recalling starts: StartRecall?) throws(RunStoreError) -> Ledger {
         try rethrowing(server: place) {
             try demandSession()
+            peers.role = isLoop && session.isLeader ? .leader : .alone
             return try shared.ledger(recalling: starts)
         }
     }
@@ -131,23 +163,56 @@ final class ServerPeers: HistoryPeers {
     private var foreignWrites: Int64 = 0
     /// The version of the history that this process has seen or written.
     private var known: Int64?
+    /// The part of this process among the loops.
+    var role = LoopRole.alone
+    /// Whether it sees the machines of all loops, because it only looks.
+    private let isLooking: Bool
+    /// What the loops have published, by the names of their leases, with its revision.
+    private var machines: [String: (revision: String, machine: Machine)] = [:]
+    /// The loops that live, each with the revision of what it has published.
+    private var revisions: [String: String] = [:]
+    /// The loops that have published something and are gone. The server lists the sessions once in a
+    /// transaction, so only the statement that lists them first can tell: whatever it sees was
+    /// published by a session that had its mark by then.
+    private var gone: [String] = []
+    private var hasPlacements = false
 
     init(_ ownOwner: String?, _ attemptLocks: AttemptLocks? = nil) {
         (self.ownOwner, self.attemptLocks) = (ownOwner, attemptLocks)
+        isLooking = ownOwner == nil
     }
 
     func version(_ connection: Connection) throws(DatabaseError) -> Int64 {
         // If the own session has ended, others may have taken over.
         let state = try connection.first(
             """
-            SELECT version, CAST(? AS text) NOT IN \(SessionMark.living) FROM shard_state
+            SELECT version, CAST(? AS text) NOT IN \(SessionMark.living),
+                EXISTS (SELECT 1 FROM placements),
+                (SELECT string_agg(owner || ' ' || revision, ' ') FROM machines
+                WHERE mark IN \(SessionMark.living)),
+                (SELECT string_agg(owner, ' ') FROM machines
+                WHERE mark NOT IN \(SessionMark.living))
+            FROM shard_state
             """, .text(ownOwner.map { SessionMark.of($0) })
-        ) { (version: $0.integer(0), isLost: ownOwner != nil && $0.integer(1) == 1) }
+        ) { row in
+            (
+                version: row.integer(0), isLost: ownOwner != nil && row.integer(1) == 1,
+                hasPlacements: row.integer(2) == 1, machines: row.optionalText(3) ?? "",
+                gone: row.optionalText(4) ?? ""
+            )
+        }
         guard let state else {
             throw DatabaseError(
                 kind: .damage, message: "`shard_state` has no row", code: "PostgreSQL")
         }
         guard !state.isLost else { throw ServerPeers.sessionHasEnded }
+        hasPlacements = state.hasPlacements
+        gone = state.gone.split(separator: " ").map(String.init)
+        let words = state.machines.split(separator: " ").map(String.init)
+        revisions = Dictionary(
+            uniqueKeysWithValues: stride(from: 0, to: words.count - 1, by: 2).map {
+                (words[$0], words[$0 + 1])
+            })
         if state.version != known { foreignWrites += 1 }
         known = state.version
         return foreignWrites
@@ -187,6 +252,31 @@ final class ServerPeers: HistoryPeers {
         // Nobody else has written since `version`, in the same transaction.
         try connection.run("UPDATE shard_state SET version = version + 1")
         known = known.map { $0 + 1 }
+    }
+
+    func share(
+        with ledger: inout Ledger, isDeciding: Bool, _ connection: Connection
+    ) throws {
+        let rows = PlacementRows(connection)
+        ledger.role = role
+        // After the leases: an end that is not there by now never comes from a loop that is gone.
+        ledger.placements =
+            hasPlacements ? try rows.placements(isDeciding: isDeciding, reportsToo: true) : [:]
+        guard role == .leader || isLooking else { return }
+        if isDeciding { for owner in gone { try rows.remove(machineOf: owner) } }
+        let wanted = revisions.filter { $0.key != ownOwner }
+        machines = machines.filter { wanted[$0.key] == $0.value.revision }
+        for (owner, revision) in wanted where machines[owner] == nil {
+            guard let machine = try rows.machine(of: owner) else { continue }
+            machines[owner] = (revision, machine)
+        }
+        ledger.machines = machines.values.map(\.machine).sorted {
+            ($0.name, $0.owner) < ($1.name, $1.owner)
+        }
+    }
+
+    func write(_ change: PlacementChange, _ connection: Connection) throws(DatabaseError) {
+        try PlacementRows(connection).write(change)
     }
 
     static let sessionHasEnded = DatabaseError(

@@ -33,6 +33,10 @@ enum ServerHistorySchema {
             \(ServerSchema.rights(of: users, in: name))
             """,
             "ALTER TABLE runs ADD COLUMN parameters text COLLATE \"C\";",
+            """
+            \(map.translated(placementTables))
+            \(ServerSchema.rights(of: users, in: name))
+            """,
         ]
     }
 
@@ -41,6 +45,36 @@ enum ServerHistorySchema {
     private static let lockTables = """
         CREATE TABLE decisions ();
         CREATE TABLE turns (shard bigint PRIMARY KEY, leader text COLLATE "C" NOT NULL);
+        """
+
+    /// What the loops share about their machines, and the attempts that the leader has placed on
+    /// them; a file has one machine. Rows of a machine count while the session of its mark lives.
+    private static let placementTables = """
+        CREATE TABLE machines (
+            owner TEXT PRIMARY KEY NOT NULL,
+            mark TEXT NOT NULL,
+            name TEXT NOT NULL,
+            labels TEXT NOT NULL,
+            places INTEGER NOT NULL CONSTRAINT machines_places CHECK (places >= 0),
+            conditions TEXT NOT NULL,
+            revision INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE placements (
+            run_id INTEGER NOT NULL,
+            number INTEGER NOT NULL CONSTRAINT placements_number CHECK (number >= 1),
+            owner TEXT NOT NULL,
+            state TEXT NOT NULL CONSTRAINT placements_state
+                CHECK (state = 'offered' OR state = 'taken' OR state = 'declined'
+                    OR state = 'ended'),
+            report TEXT,
+            head BLOB,
+            left_out_bytes INTEGER,
+            tail BLOB,
+            PRIMARY KEY (run_id),
+            CONSTRAINT placements_report
+                CHECK ((report IS NULL) = (state = 'offered' OR state = 'taken'))
+        ) STRICT;
+        CREATE INDEX placements_by_owner ON placements (owner);
         """
 
     /// Keeps out all other decisions until the end of the transaction, and nobody who only reads.
@@ -54,6 +88,7 @@ enum ServerHistorySchema {
             tables: """
                 \(map.translated(stateTable))
                 \(lockTables)
+                \(map.translated(placementTables))
                 \(map.translated(historyMigrations.schema ?? ""))
                 \(totalsTriggers)
                 \(answersTrigger)

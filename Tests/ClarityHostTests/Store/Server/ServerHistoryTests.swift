@@ -13,7 +13,8 @@ struct ServerHistoryTests {
     private static let tables: Set<String> = [
         "account_facts", "answer_totals", "attempt_machines", "attempt_outputs", "attempts",
         "boot_mark", "deferrals",
-        "job_records", "occurrence_fates", "prune_mark", "runs", "shard_state",
+        "job_records", "machines", "occurrence_fates", "placements", "prune_mark", "runs",
+        "shard_state",
         "missed_totals", "source_fingerprints", "totals", "wait_totals",
     ]
 
@@ -44,6 +45,11 @@ struct ServerHistoryTests {
                 .deferred(running.id, [wait], at: .noon),
                 .recordOutcome(job, .skipped, first: .noon, latest: .noon, count: 1, run: nil),
                 .setBoot("boot"),
+                .placing(.place(Placement(run: running.id, number: 1, owner: "x"))),
+                .placing(
+                    .publish(
+                        ClarityScheduler.Machine(
+                            owner: owner, name: "x", places: 1, conditions: Conditions()))),
                 .setSource(
                     "/x", SourceFingerprint(isFolder: false, files: 1, newestChange: 1)),
                 .putFacts(
@@ -99,11 +105,11 @@ struct ServerHistoryTests {
         }
     }
 
-    /// The first upgrade is of the server's tables alone.
+    /// The first and the last upgrade are of the server's tables alone.
     @Test func `each step of the file since the first server has an upgrade`() {
         #expect(
             historyMigrations.newest - ServerHistorySchema.firstVersion
-                == ServerHistorySchema.upgrades(users: "u").count - 1)
+                == ServerHistorySchema.upgrades(users: "u").count - 2)
     }
 
     @Test func `a database without this version's history is refused`() async throws {
