@@ -79,10 +79,10 @@ func hexDecoded(_ digits: [UInt8]) -> [UInt8]? {
 /// one byte, so the end of the value is unambiguous. Each table has a floor, larger than the longest
 /// ordinary value, so that values of one kind share one size. A longer value is padded to the floor
 /// times a power of two. The archive is most of a large state, and to fill a power of two costs 40 %
-/// of it: its longer values are padded to the sizes of Padmé (Nikitin et al., "Reducing Metadata
-/// Leakage from Encrypted Files and Communication with PURBs", 2019), of which there are 16 between
-/// two powers of two up to 64 KiB, and 32 beyond. That costs 6 % at most, and such a size tells what
-/// was measured in a month within 6 %.
+/// of it: its longer values have one more size between two of them, in the middle. That costs half as
+/// much, and such a size tells what was measured in a month within a half. Finer sizes, as those of
+/// Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with
+/// PURBs", 2019), cost 2 %, and let anybody compare the months.
 ///
 /// | table | floor in bytes | what fits |
 /// |---|---|---|
@@ -101,24 +101,16 @@ enum Padding {
     struct Sizes: Hashable {
         /// The smallest one.
         var floor: Int
-        /// Whether those above it are Padmé's, and not the floor times a power of two.
-        var areFine = false
+        /// Whether there is another one in the middle between the floor times two powers of two.
+        var haveMiddles = false
     }
 
     /// Returns the padded size for `count` bytes: the smallest that is larger.
     static func size(of count: Int, in sizes: Sizes) -> Int {
-        guard count >= sizes.floor else { return sizes.floor }
-        guard sizes.areFine else {
-            var size = sizes.floor
-            while size <= count { size *= 2 }
-            return size
-        }
-        // Below the highest bit, Padmé keeps as many bits of a length as its exponent has.
-        let length = count + 1
-        let exponent = Int.bitWidth - 1 - length.leadingZeroBitCount
-        let kept = Int.bitWidth - exponent.leadingZeroBitCount
-        let step = 1 << (exponent - kept)
-        return (length + step - 1) / step * step
+        var size = sizes.floor
+        while size <= count { size *= 2 }
+        let middle = size / 4 * 3
+        return sizes.haveMiddles && size > sizes.floor && count < middle ? middle : size
     }
 
     /// Returns the padded sizes in a table.
@@ -127,7 +119,7 @@ enum Padding {
     ///   reveals anyway.
     static func sizes(of plain: [UInt8], in table: String) -> Sizes {
         let isArchive = table == "segments" || table == "segment_days"
-        return Sizes(floor: floor(of: plain, in: table), areFine: isArchive)
+        return Sizes(floor: floor(of: plain, in: table), haveMiddles: isArchive)
     }
 
     private static func floor(of plain: [UInt8], in table: String) -> Int {
