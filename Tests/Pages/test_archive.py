@@ -35,7 +35,10 @@ PAGES = (
     *("activity", "activity?days=all", "ecgs", "records", "records?type=HeartRate"),
     "records?type=ActivitySummary",
 )
-END = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(days=365)
+# At one hour, so that a test does not depend on when it runs.
+END = datetime.now(timezone.utc).replace(
+    hour=8, minute=0, second=0, microsecond=0
+) - timedelta(days=365)
 
 
 class Archive(Served):
