@@ -27,7 +27,7 @@ public struct JobGroup: Hashable, Sendable {
     }
 
     /// The number of the job with a declared id.
-    func index(of id: JobID) -> Int? { jobs.firstIndex { $0.id == id } }
+    func index(of id: JobID) -> Int? { jobs.indices.first { jobs[$0].id == id } }
 
     func id(at index: Int) -> JobID { JobID(account, jobs[index].id) }
 
@@ -94,6 +94,10 @@ public struct JobSet: Hashable, Sendable {
 
     private var spans: [Span] = []
     private var indices: [AccountID?: Int] = [:]
+    /// The numbers of the jobs of a job file without accounts, if there are more than `few`: each
+    /// decision looks up the job of each run that waits.
+    private var numbers: [JobID: Int] = [:]
+    private static let few = 32
     /// The index of the group at each place; -1 where a group was that is gone.
     private var owners: [Int32] = []
     /// The indices of the groups with each source, if a job waits for its change.
@@ -155,6 +159,11 @@ public struct JobSet: Hashable, Sendable {
             precondition(
                 indices.updateValue(index, forKey: group.account) == nil,
                 "each account has one group of jobs, got two")
+            if group.account == nil, group.jobs.count > JobSet.few {
+                numbers = Dictionary(
+                    group.jobs.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { one, _ in one }
+                )
+            }
             guard group.jobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
                 continue
             }
@@ -262,9 +271,10 @@ public struct JobSet: Hashable, Sendable {
     }
 
     private func find(_ id: JobID) -> (group: JobGroup, index: Int)? {
-        guard let group = span(of: id.account)?.group, let index = group.index(of: id.declared)
-        else { return nil }
-        return (group, index)
+        guard let group = span(of: id.account)?.group else { return nil }
+        let isIndexed = id.account == nil && !numbers.isEmpty
+        let index = isIndexed ? numbers[id] : group.index(of: id.declared)
+        return index.map { (group, $0) }
     }
 
     private func span(of account: AccountID?) -> Span? { indices[account].map { spans[$0] } }

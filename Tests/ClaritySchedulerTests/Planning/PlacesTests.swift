@@ -19,6 +19,14 @@ struct PlacesTests {
         #expect(second.started.map(\.job) == [try id("late")])
     }
 
+    @Test func `each of many jobs is found by its id, and nobody else`() throws {
+        let jobs = try (0..<100).map { try job("j\($0)", schedule: .every(.seconds($0 + 1))) }
+        let set = JobSet(jobs)
+
+        for job in jobs { #expect(set[job.id]?.schedule == job.schedule, "\(job.id)") }
+        #expect(try set[id("j100")] == nil && set[JobID(AccountID("anna"), id("j1"))] == nil)
+    }
+
     @Test func `a run that waits for a place says so`() throws {
         var desk = PlanningDesk([try job("a"), try job("b")], maxParallel: 1)
 
