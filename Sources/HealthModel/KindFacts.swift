@@ -172,9 +172,10 @@ public struct RecordFacts: Hashable, Sendable {
             isRare = kind.facts.isRare
             measure = isSum ? Measure(rawValue: kind.rawValue) : nil
         } else {
-            title = RecordFacts.titles[name] ?? wordsOfName(name)
-            isSum = RecordFacts.sums.contains(name)
-            isRare = RecordFacts.rare.contains(name)
+            let other = RecordFacts.others[name] ?? Other()
+            title = other.title ?? wordsOfName(name)
+            isSum = other.isSum
+            isRare = other.isRare
             measure = nil
         }
     }
@@ -182,21 +183,25 @@ public struct RecordFacts: Hashable, Sendable {
     private static let kinds = Dictionary(
         uniqueKeysWithValues: SampleKind.allCases.map { ($0.facts.healthKit.type, $0) })
 
-    // Types that are no kind of sample.
+    private struct Other {
+        var title: String?
+        var isSum = false
+        var isRare = false
+    }
 
-    private static let titles = [
-        "AppleStandTime": "Standing time", "BasalEnergyBurned": "Resting energy",
-        "BodyMass": "Weight", "DistanceCycling": "Distance cycling",
-        "DistanceSwimming": "Distance swimming", "TimeInDaylight": "Time in daylight",
-    ]
-    private static let sums: Set<String> = [
-        "AppleStandTime", "BasalEnergyBurned", "DistanceCycling", "DistanceSwimming",
-        "TimeInDaylight",
-    ]
-    private static let rare: Set<String> = [
-        "BloodPressureDiastolic", "BloodPressureSystolic", "BodyFatPercentage", "BodyMass",
-        "BodyMassIndex", "ForcedExpiratoryVolume1", "ForcedVitalCapacity", "Height", "LeanBodyMass",
-        "WaistCircumference",
+    /// Types that are no kind of sample.
+    private static let others: [String: Other] = [
+        "AppleStandTime": Other(title: "Standing time", isSum: true),
+        "BasalEnergyBurned": Other(title: "Resting energy", isSum: true),
+        "BloodPressureDiastolic": Other(isRare: true), "BloodPressureSystolic": Other(isRare: true),
+        "BodyFatPercentage": Other(isRare: true), "BodyMass": Other(title: "Weight", isRare: true),
+        "BodyMassIndex": Other(isRare: true),
+        "DistanceCycling": Other(title: "Distance cycling", isSum: true),
+        "DistanceSwimming": Other(title: "Distance swimming", isSum: true),
+        "ForcedExpiratoryVolume1": Other(isRare: true), "ForcedVitalCapacity": Other(isRare: true),
+        "Height": Other(isRare: true), "LeanBodyMass": Other(isRare: true),
+        "TimeInDaylight": Other(title: "Time in daylight", isSum: true),
+        "WaistCircumference": Other(isRare: true),
     ]
 }
 

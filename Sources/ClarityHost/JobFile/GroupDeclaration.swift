@@ -45,19 +45,14 @@ extension ValueSchema where Value == GroupDeclaration {
 
 extension ValueSchema where Value == String {
     /// Reads a group's name.
-    static var groupName: ValueSchema {
-        .name(
-            .groupName, "group name", rule: "a name is 1 to 64 letters, digits, `-`, `_` or `.`"
-        ) { text in
-            isGroupOrCheckName(text) ? text : nil
-        }
-    }
+    static var groupName: ValueSchema { plainName("group name") }
 
     /// Reads the name of a machine, or a label.
-    static var machineName: ValueSchema {
-        .name(
-            .groupName, "machine name", rule: "a name is 1 to 64 letters, digits, `-`, `_` or `.`"
-        ) { text in
+    static var machineName: ValueSchema { plainName("machine name") }
+
+    private static func plainName(_ what: String) -> ValueSchema {
+        .name(.groupName, what, rule: "a name is 1 to 64 letters, digits, `-`, `_` or `.`") {
+            text in
             isGroupOrCheckName(text) ? text : nil
         }
     }

@@ -53,8 +53,6 @@ struct FHIRUploadBook {
     }
 
     let ledger: SentLedger
-    /// How many bundles are on their way.
-    var inFlight = 0
 
     private let url: String
     private let context: WorkContext

@@ -131,6 +131,8 @@ struct FHIRUpload {
 
     private var filling: FHIRBundle?
     private var full: [FHIRBundle] = []
+    /// How many bundles are on their way.
+    private var inFlight = 0
 
     private mutating func fill(
         _ part: FHIRContent.Part, at index: Int, _ flights: inout FHIRFlights
@@ -257,7 +259,7 @@ struct FHIRUpload {
                 book.answered(number)
                 continue
             }
-            book.inFlight += 1
+            inFlight += 1
             let server = server
             flights.addTask {
                 do {
@@ -274,7 +276,7 @@ struct FHIRUpload {
     private mutating func land(
         _ flights: inout FHIRFlights, leaving most: Int
     ) async throws {
-        while book.inFlight > most, let flight = try await flights.next() {
+        while inFlight > most, let flight = try await flights.next() {
             try await settle(flight)
             book.tellCounts()
             while end == nil, let half = halves.popLast() { try await launch([half], &flights) }
@@ -283,7 +285,7 @@ struct FHIRUpload {
     }
 
     private mutating func settle(_ flight: FHIRFlight) async throws {
-        book.inFlight -= 1
+        inFlight -= 1
         let bundle = flight.bundle
         switch flight.result {
         case .success(let answers):
