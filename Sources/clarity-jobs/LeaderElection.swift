@@ -114,7 +114,9 @@ struct LeaderElection {
             return
         }
         // A loop that is alone has its lead at the first beat.
-        if !server.isLeader { reports.waiting("on standby: another loop decides") }
+        if !server.isLeader {
+            reports.waiting("following: another loop decides, and may place attempts here")
+        }
         let (turn, jobs) = (server.turn, scheduler.jobs)
         // Both tasks run on the one thread of `events`, and neither waits while it uses the history.
         nonisolated(unsafe) let shared = history

@@ -238,7 +238,7 @@ public struct RunningLoop: Hashable, Sendable {
     public var machine: String?
     public var process: Int32
     public var since: Instant
-    /// Whether it waits for another loop to end, which decides meanwhile.
+    /// Whether it follows another loop, which decides.
     public var isStandby: Bool
 
     /// Creates a loop.

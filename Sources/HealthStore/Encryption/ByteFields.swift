@@ -80,7 +80,7 @@ func hexDecoded(_ digits: [UInt8]) -> [UInt8]? {
 /// ordinary value, so that values of one kind share one size. A longer value is padded to the floor
 /// times a power of two. The archive is most of a large state, and to fill a power of two costs 40 %
 /// of it: its longer values have one more size between two of them, in the middle. That costs half as
-/// much, and such a size tells what was measured in a month within a half. Finer sizes, as those of
+/// much, and such a size tells how much was measured in a month within a factor of 1.5. Finer sizes, as those of
 /// Padmé (Nikitin et al., "Reducing Metadata Leakage from Encrypted Files and Communication with
 /// PURBs", 2019), cost 2 %, and let anybody compare the months.
 ///

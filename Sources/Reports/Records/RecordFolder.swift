@@ -98,7 +98,7 @@ final class RecordFile {
 }
 
 /// Lines that are written in blocks: into a file, and into further ones beside it where one would
-/// become too large, as `HeartRate.ndjson` and `HeartRate.2.ndjson`.
+/// become too large, as `NAME.ndjson` and `NAME.2.ndjson`.
 struct RecordOutput {
     private let path: String
     private let largest: Int

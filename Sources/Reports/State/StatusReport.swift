@@ -426,7 +426,7 @@ extension RunningLoop {
 extension RunningLoop: Reported {
     public static let report = Report<RunningLoop>([
         Column("machine", "name of its machine; for a shared database") { $0.machine },
-        Column("is_standby", "whether it waits for another loop to end") { $0.isStandby },
+        Column("is_standby", "whether it follows another loop, which decides") { $0.isStandby },
         Column("process", "process id of the loop") { Int($0.process) },
         Column("since", "start of the loop") { $0.since },
     ])
