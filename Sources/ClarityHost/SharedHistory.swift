@@ -164,8 +164,8 @@ extension Scheduler {
 }
 
 extension JobFile {
-    /// The largest number of attempts at the same time.
-    public var mostAttempts: Int { maxParallel ?? 2 }
+    /// The largest number of attempts at the same time on this machine.
+    public var mostAttempts: Int { min(maxParallel ?? 2, maxParallelTotal ?? .max) }
 }
 
 extension Planner {
@@ -176,8 +176,9 @@ extension Planner {
         // Only who may meet another machine asks for the name of this one.
         let isNamed = file.server != nil || file.distinctJobs.contains { $0.machine != nil }
         self.init(
-            jobs: jobs, owner: owner, maxParallel: file.mostAttempts, scope: scope,
-            retention: file.retention, boot: SystemClock().boot,
+            jobs: jobs, owner: owner, maxParallel: file.mostAttempts,
+            maxParallelTotal: file.maxParallelTotal, scope: scope, retention: file.retention,
+            boot: SystemClock().boot,
             seed: UInt64.random(in: .min ... .max), machine: isNamed ? HostIdentity.name : "",
             labels: file.labels)
     }

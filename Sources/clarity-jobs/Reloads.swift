@@ -121,7 +121,8 @@ final class Reloads: Sendable {
             monitor.apply(
                 composition.hostSettings(file), checks: file.questions,
                 environment: composition.commandEnvironment(file))
-            send(.reload(jobs, maxParallel: file.mostAttempts))
+            send(
+                .reload(jobs, maxParallel: file.mostAttempts, total: file.maxParallelTotal))
             if file.labels != before.labels { send(.labelled(file.labels)) }
             composition.sourcesSeen(file, monitor).forEach(send)
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))

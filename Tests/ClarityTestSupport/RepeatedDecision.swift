@@ -74,14 +74,14 @@ struct RepeatedDecision {
     /// The jobs about which the plan decides.
     private var jobsThen: JobSet {
         var jobs = planner.jobs
-        for case .reload(let others, _) in events { jobs = others }
+        for case .reload(let others, _, _) in events { jobs = others }
         return jobs
     }
 
     /// Returns a reload that removes all other jobs. Their attempts continue and keep their places.
     private func reload(keeping concerned: Set<JobID>) -> Planner.Event {
         var maxParallel = planner.maxParallel
-        for case .reload(_, let most) in events { maxParallel = most }
+        for case .reload(_, let most, _) in events { maxParallel = most }
         let jobs = jobsThen
         let groups = jobs.groups.map { group in
             var kept = group

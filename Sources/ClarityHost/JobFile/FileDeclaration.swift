@@ -114,6 +114,7 @@ private let retentionSpans: ClosedRange<Duration> = .seconds(3600) ... .seconds(
 /// `defaults:` as written in the file.
 struct DefaultsDeclaration: Sendable {
     var maxParallel: Int?
+    var maxParallelTotal: Int?
     var timeZone: Field<Zone>?
     var common = CommonDeclaration()
 
@@ -122,7 +123,11 @@ struct DefaultsDeclaration: Sendable {
         [
             Key(
                 "max_parallel", set: { $0.maxParallel = $1 }, .integer(1...64), default: "2",
-                "maximum number of attempts at the same time"),
+                "maximum number of attempts at the same time on this machine"),
+            Key(
+                "max_parallel_total", set: { $0.maxParallelTotal = $1 }, .integer(1...4096),
+                "maximum number of attempts at the same time on all machines that share a database; "
+                    + "without it only each machine's `max_parallel` counts"),
             Key(
                 "time_zone", { swap(&$0.timeZone, &$1) }, .timeZone,
                 "time zone of `cron`, `calendar` and `window`; without it the machine's"),

@@ -27,8 +27,11 @@ public struct JobFile: Hashable, Sendable {
     /// The database with the history and the health data; `nil` if they are files in the state
     /// directory.
     public var server: ServerAddress?
-    /// The maximum number of attempts at the same time, 1 to 64; `nil` if the file does not set it.
+    /// The maximum number of attempts at the same time on this machine, 1 to 64; `nil` if the file
+    /// does not set it.
     public var maxParallel: Int?
+    /// The same on all machines that share the state, 1 to 4096.
+    public internal(set) var maxParallelTotal: Int?
     /// The history's retention policy.
     public var retention: RetentionPolicy
     /// The file for the node exporter's textfile collector; `nil` if the file does not set it.

@@ -193,6 +193,7 @@ public struct JobFileReader: Sendable {
         file.implied = Set(file.jobs.map(\.id)).subtracting(assembled.compactMap(\.job?.id))
         file.server = declaration.store.server
         file.labels = Set(declaration.labels.compactMap(\.value))
+        file.maxParallelTotal = defaults.maxParallelTotal
         file.accounts = accounts
         if case .folder(let folder)? = declaration.accounts?.value { file.accountsFolder = folder }
         for sections in [declaration.sections] + (accounts ?? []).map(\.sections) {

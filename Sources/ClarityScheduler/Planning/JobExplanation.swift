@@ -50,7 +50,7 @@ public struct JobExplanation: Hashable, Sendable {
         case finish(RunID)
         /// An attempt of the job that is being killed has to end.
         case attemptGone
-        /// One of the running attempts has to end and free its slot under `max_parallel`.
+        /// One of the running attempts has to end and free its slot.
         case slot
         /// A place in this group has to become free.
         case place(group: String)
@@ -190,7 +190,7 @@ extension PlanBuilder {
                 job.groups.first { $0.name == deferral.group }.flatMap { nextPlace(in: $0) }
                     ?? moment.wall)
         case .overlap:
-            if deferral.subject == PlanBuilder.maxParallel {
+            if deferral.isForSlot {
                 deferral.isForReservation ? .answer : .slot
             } else {
                 runAhead(of: run).map { .finish($0.id) } ?? .attemptGone

@@ -84,14 +84,14 @@ extension PlanBuilder {
         return schedule.next(after: eve, anchor: anchor).map { max($0, until) }
     }
 
-    /// Returns what the process that would start the run has recorded of places under
-    /// `max_parallel` and of reserved ones, with the runs that hold the places now; else what the
+    /// Returns what the process that would start the run has recorded of places of machines and of
+    /// reserved ones, with the runs that hold the places now; else what the
     /// job's groups say.
     private mutating func placesWanted(by run: Run, _ job: Job) -> [Deferral] {
         let noted = ledger.waits[run.id] ?? []
         if noted.areForPlaces, noted.contains(where: \.isForReservation) { return noted }
         // The record is out of date once nothing runs.
-        if attempts > 0, var slot = noted.first(where: { $0.subject == PlanBuilder.maxParallel }) {
+        if attempts > 0, var slot = noted.first(where: \.isForSlot) {
             slot.measured = slotsTaken(for: run.job.account)
             return [slot]
         }

@@ -86,7 +86,7 @@ extension Planner {
     /// Returns the starts that a decision about events has to know; `nil` for none.
     public func recall(for events: [Event] = [], at now: Instant) -> StartRecall? {
         var jobs = jobs
-        for case .reload(let others, _) in events { jobs = others }
+        for case .reload(let others, _, _) in events { jobs = others }
         return jobs.recall(at: now)
     }
 }
@@ -223,8 +223,13 @@ extension Deferral {
     /// The source of a deferral by runs that keep a place in a group.
     static let kept = "a run that comes before"
 
-    /// Whether the run waits only for a place, under `max_parallel` or in a group.
-    var isForPlace: Bool { subject == PlanBuilder.maxParallel || group != nil }
+    /// Whether the run waits only for a place, of a machine, of all of them or in a group.
+    var isForPlace: Bool { isForSlot || group != nil }
+
+    /// Whether the run waits for the end of another attempt, whichever it is.
+    package var isForSlot: Bool {
+        subject == PlanBuilder.maxParallel || subject == PlanBuilder.maxParallelTotal
+    }
 }
 
 extension [Deferral] {

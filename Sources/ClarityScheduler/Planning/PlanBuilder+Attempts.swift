@@ -39,8 +39,11 @@ extension PlanBuilder {
                 continue
             }
             var deferrals = deferrals(of: run, job)
-            let isFull = attemptsHere + reservations.count >= planner.maxParallel
-            let host = host(for: run, job, deferrals, isFull: isFull)
+            let isTotalFull = isTotalFull(reserved: reservations.count)
+            let isFull =
+                isTotalFull || attemptsHere + reservations.count >= planner.maxParallel
+            let host =
+                isTotalFull ? nil : host(for: run, job, deferrals, isFull: isFull)
             let mayStart = deferrals.isEmpty || host != nil
             if mayStart, host == nil {
                 let account = job.id.account

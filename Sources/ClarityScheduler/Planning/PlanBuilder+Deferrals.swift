@@ -31,6 +31,8 @@ extension PlanBuilder {
 
     /// The subject of the deferral of a run that waits for a slot under `max_parallel`.
     static let maxParallel = "max_parallel"
+    /// The same under the limit of all machines.
+    static let maxParallelTotal = "max_parallel_total"
 
     /// The subject of the deferral that keeps two runs of a job apart.
     static let earliestBegin = "earliest_begin"
@@ -60,9 +62,13 @@ extension PlanBuilder {
             ? ""
             : ", and \(reservations.count) reserved: "
                 + PlanBuilder.names(of: reservations, for: account)
+        let total =
+            isTotalFull(reserved: reservations.count) ? planner.maxParallelTotal : nil
         return Deferral(
-            .overlap, subject: PlanBuilder.maxParallel,
-            wanted: "fewer than \(allPlaces)",
+            .overlap,
+            subject: total == nil ? PlanBuilder.maxParallel : PlanBuilder.maxParallelTotal,
+            wanted: "fewer than "
+                + (total.map { "\($0) attempts at once on all machines" } ?? allPlaces),
             measured: slotsTaken(for: account) + reserved,
             source: reservations.isEmpty
                 ? "leases of this state directory" : Deferral.reservation)

@@ -153,7 +153,7 @@ extension PlanBuilder {
                 continue
             }
             guard next > moment.wall, presentRuns(of: job.id).isEmpty,
-                attempts < planner.maxParallel
+                !isEverywhereFull(reserved: 0)
             else { continue }
             let candidate = Run(
                 id: ledger.nextRun, job: job.id, kind: job.kind, trigger: .schedule,

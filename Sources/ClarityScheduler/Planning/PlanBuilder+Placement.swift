@@ -200,8 +200,14 @@ extension PlanBuilder {
         }
     }
 
-    /// Whether no machine has a free place.
+    /// Whether all machines together have as many attempts as they may.
+    mutating func isTotalFull(reserved: Int) -> Bool {
+        planner.maxParallelTotal.map { attempts + reserved >= $0 } ?? false
+    }
+
+    /// Whether no attempt may start, wherever that is.
     mutating func isEverywhereFull(reserved: Int) -> Bool {
+        if isTotalFull(reserved: reserved) { return true }
         guard attemptsHere + reserved >= planner.maxParallel else { return false }
         let load = load
         return ledger.machines.allSatisfy { (load[$0.owner] ?? 0) >= $0.places }

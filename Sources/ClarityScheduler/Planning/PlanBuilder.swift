@@ -35,9 +35,10 @@ struct PlanBuilder {
     /// Makes the decision, step by step in a fixed order.
     mutating func decide() {
         // First, so that one decision is about one set of jobs.
-        for case .reload(let jobs, let maxParallel) in events {
+        for case .reload(let jobs, let maxParallel, let total) in events {
             reload(jobs)
             planner.maxParallel = maxParallel
+            planner.maxParallelTotal = total
         }
         guard ledger.role != .follower else { return follow() }
         settlePlacedAttempts()

@@ -44,7 +44,7 @@ public struct Planner: Sendable {
         /// An attempt that this planner started has ended.
         case finished(RunID, AttemptEnd)
         /// Replaces the jobs; running attempts keep the job with which they were started.
-        case reload(JobSet, maxParallel: Int)
+        case reload(JobSet, maxParallel: Int, total: Int? = nil)
         /// Replaces the labels of this machine.
         case labelled(Set<String>)
         /// Start nothing more, and stop the running attempts.
@@ -74,8 +74,11 @@ public struct Planner: Sendable {
     public internal(set) var jobs: JobSet
     /// The name under which this process holds leases.
     public let owner: String
-    /// The maximum number of attempts that run at once, in all processes that share the state.
+    /// The maximum number of attempts that run at once, in all processes of this machine that share
+    /// the state.
     public internal(set) var maxParallel: Int
+    /// The same for all machines that share the state; `nil` if each has only its own limit.
+    public internal(set) var maxParallelTotal: Int?
     /// What the history keeps; `nil` prunes nothing.
     public let retention: RetentionPolicy?
     /// The id of the machine's current boot; `nil` if it is unknown, and then boots go unnoticed.
@@ -127,14 +130,15 @@ public struct Planner: Sendable {
 
     /// Creates a planner without running attempts.
     public init(
-        jobs: JobSet, owner: String, maxParallel: Int = 4, scope: Scope = .everything,
-        retention: RetentionPolicy? = nil, boot: String? = nil, seed: UInt64,
-        machine: String = "", labels: Set<String> = []
+        jobs: JobSet, owner: String, maxParallel: Int = 4, maxParallelTotal: Int? = nil,
+        scope: Scope = .everything, retention: RetentionPolicy? = nil, boot: String? = nil,
+        seed: UInt64, machine: String = "", labels: Set<String> = []
     ) {
         precondition(maxParallel >= 1, "at least one attempt runs at once, got \(maxParallel)")
         self.jobs = jobs
         self.owner = owner
         self.maxParallel = maxParallel
+        self.maxParallelTotal = maxParallelTotal
         self.scope = scope
         self.retention = retention
         self.boot = boot

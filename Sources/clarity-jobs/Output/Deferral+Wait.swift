@@ -30,7 +30,7 @@ extension Deferral {
 
     /// The same with where the measured value comes from, if that is not in the sentence.
     var waitWithSource: String {
-        reason == .constraint || subject == "max_parallel" ? "\(wait) (\(source))" : wait
+        reason == .constraint || isForSlot ? "\(wait) (\(source))" : wait
     }
 
     /// What the run waits for in a group: the end of the attempts that hold the places, or a place

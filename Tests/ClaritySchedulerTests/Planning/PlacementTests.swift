@@ -17,11 +17,11 @@ private struct Fleet {
 
     /// Creates loops `a`, `b` and so on, of which the first leads and the others have published
     /// what they are.
-    init(_ count: Int, _ jobs: [Job], places: Int = 2) throws {
+    init(_ count: Int, _ jobs: [Job], places: Int = 2, total: Int? = nil) throws {
         for name in ["a", "b", "c", "d"].prefix(count) {
             planners[name] = Planner(
-                jobs: JobSet(jobs), owner: name, maxParallel: places, seed: 1, machine: name,
-                labels: ["\(name)-label"])
+                jobs: JobSet(jobs), owner: name, maxParallel: places, maxParallelTotal: total,
+                seed: 1, machine: name, labels: ["\(name)-label"])
             conditions[name] = .everythingAllowed
         }
         store.leader = "a"
@@ -107,6 +107,41 @@ struct PlacementTests {
         #expect(fleet.store.deferrals.count == 3)
         let wait = fleet.store.deferrals.values.first?.first
         #expect(wait?.wanted == "fewer than 6 attempts at once on 3 machines")
+    }
+
+    @Test func `all machines together have no more attempts than their limit`() throws {
+        var fleet = try Fleet(3, try Self.jobs(9), total: 4)
+
+        try fleet.decide("a")
+        let before = fleet.load
+        for name in ["b", "c"] { try fleet.decide(name) }
+        let ended = try #require(fleet.running["a"]?.keys.first)
+        try fleet.end(ended, on: "a")
+
+        #expect(before.values.sorted() == [1, 1, 2])
+        #expect(fleet.load.values.reduce(0, +) == 4)
+        #expect(fleet.store.runs.values.count { $0.state == .succeeded } == 1)
+        let wait = fleet.store.deferrals.values.first?.first
+        #expect(wait?.subject == "max_parallel_total")
+        #expect(wait?.wanted == "fewer than 4 attempts at once on all machines")
+    }
+
+    @Test func `a run starts early where another machine has a place`() throws {
+        let hourly = Schedule(.every(.seconds(3600), phase: nil), flex: .seconds(1800))
+        let jobs = [
+            try job("early", schedule: hourly), try job("long", timeout: .seconds(7200)),
+        ]
+        var fleet = try Fleet(2, jobs, places: 1)
+        for name in fleet.names { try fleet.decide(name) }
+        let name = try #require(fleet.owner(of: "early"))
+        let run = try #require(fleet.running[name]?.keys.first)
+        try fleet.end(run, on: name)
+
+        fleet.pass(.seconds(2400))
+        try fleet.decide("a")
+
+        let early = fleet.store.runs.values.filter { $0.job.rawValue == "early" }
+        #expect(Set(early.map(\.state)) == [.succeeded, .running])
     }
 
     @Test func `an attempt is placed where the conditions allow it`() throws {
@@ -363,7 +398,9 @@ struct PlacementTests {
         var jobs = try Self.jobs(8)
         for index in jobs.indices where index % 3 == 0 { jobs[index].constraints = [.unmetered] }
         jobs[1].machine = "c"
-        var fleet = try Fleet(4, jobs)
+        // Six places for all, or eight by their machines.
+        let total = seed % 2 == 0 ? 6 : nil
+        var fleet = try Fleet(4, jobs, total: total)
         for _ in 0..<150 {
             let names = fleet.names
             guard let name = names.randomElement(using: &random) else { break }
@@ -399,6 +436,7 @@ struct PlacementTests {
             }
             let load = fleet.load
             #expect(load.values.allSatisfy { $0 <= 2 }, "seed \(seed): \(load)")
+            #expect(load.values.reduce(0, +) <= total ?? 8, "seed \(seed): \(load)")
             for (name, orders) in fleet.running {
                 for order in orders.values where order.job.rawValue == "j1" {
                     #expect(name == "c", "seed \(seed): a pinned job runs on \(name)")
