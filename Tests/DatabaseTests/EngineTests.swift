@@ -149,10 +149,7 @@ struct EngineTests {
         let open = { @Sendable () throws -> Connection in
             guard let address else { return try FileConnection(path: "\(folder.path)/t.db") }
             return try ServerConnection(
-                address,
-                owner: .init(
-                    column: "account", value: "ada",
-                    writeLock: "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE"))
+                address, writeLock: "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE")
         }
         try open().execute("CREATE TABLE t (n INTEGER); INSERT INTO t VALUES (0)")
 

@@ -27,7 +27,7 @@ struct TableCopyTests {
             INSERT INTO visits VALUES (1, 5), (3, 5);
             """)
         let address = try await PostgresServer.shared().makeDatabase()
-        let map = PostgresSchema(ownerColumn: "account", ownerType: "text", condition: "true")
+        let map = PostgresSchema(ownerColumn: "account", condition: "true")
         let owner = try ServerConnection(address)
         try owner.execute(
             "CREATE SCHEMA s; SET search_path = s; \(PostgresSchema.functions)\n"

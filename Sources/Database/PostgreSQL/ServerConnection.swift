@@ -12,13 +12,8 @@ public final class ServerConnection: Connection {
         public var column: String
         /// The owner's name or number.
         public var value: String
-        /// The statement by which a transaction that writes first keeps out all others of the
-        /// owner: a lock on a row or a table that no role of others reaches. `nil` for none.
-        public var writeLock: String?
 
-        public init(column: String, value: String, writeLock: String? = nil) {
-            (self.column, self.value, self.writeLock) = (column, value, writeLock)
-        }
+        public init(column: String, value: String) { (self.column, self.value) = (column, value) }
 
         /// The setting of the session from which the column's default and the row-level security
         /// take the owner.
@@ -28,19 +23,22 @@ public final class ServerConnection: Connection {
     /// Connects to a server.
     ///
     /// - Parameters:
-    ///   - owner: whose rows the session sees; `nil` for one that makes or looks at schemas.
+    ///   - owner: whose rows the session sees; `nil` where rows have no owner.
+    ///   - writeLock: the statement by which a transaction that writes first keeps out all others: a
+    ///     lock on a row or a table that no role of others reaches. `nil` for none.
     ///   - schema: the schema in which the tables are.
     ///   - patience: how long the server may take to answer or to grant a lock.
     ///   - cutOff: after how long without a sign of life from this machine the server ends the
     ///     session, at least 1 s.
     /// - Throws: `DatabaseError`.
     public init(
-        _ address: ServerAddress, owner: Owner? = nil, schema: String = "public",
+        _ address: ServerAddress, owner: Owner? = nil, writeLock: String? = nil,
+        schema: String = "public",
         patience: Duration = .seconds(30), cutOff: Duration = .seconds(9)
     ) throws(DatabaseError) {
         link = try PostgresLink(address, patience: patience)
         server = PostgresEngine(
-            link, PostgresText(ownerColumn: owner?.column), writeLock: owner?.writeLock)
+            link, PostgresText(ownerColumn: owner?.column), writeLock: writeLock)
         super.init(server)
         // Whatever the texts depend on is set here, since an administrator may have set it for the
         // server, the database or the role. `default_transaction_read_only` stays as it is, and
@@ -79,12 +77,13 @@ public final class ServerConnection: Connection {
             SET tcp_user_timeout = \(cutOff / .milliseconds(1));
             COMMIT;
             """)
-        guard let owner else { return }
+        // One that only makes or looks at schemas may be of a pool or a replica.
+        guard writeLock != nil || owner != nil else { return }
         let found = try first(
             """
-            SELECT current_setting('session_replication_role'), pg_backend_pid(),
-                set_config(?, ?, false)
-            """, .text(owner.setting), .text(owner.value)
+            SELECT current_setting('session_replication_role'), pg_backend_pid()
+                \(owner == nil ? "" : ", set_config(?, ?, false)")
+            """, with: owner.map { [.text($0.setting), .text($0.value)] } ?? []
         ) { row in (replicationRole: row.text(0), processID: row.integer(1)) }
         // A pool names a process of its own invention to its clients.
         link.isPooled = found?.processID != link.processID
@@ -171,9 +170,15 @@ public struct ServerSchema: Sendable {
     public let version: Int
     /// What the tables hold, for messages: `history`, `health data`.
     let content: String
+    /// The statements that made each of the last versions of the one before.
+    private let upgrades: [String]
 
-    public init(_ name: String, version: Int, of content: String) {
-        (self.name, self.version, self.content) = (name, version, content)
+    /// - Parameters:
+    ///   - first: the first version that a release had.
+    ///   - upgrades: the statements that made each version since of the one before.
+    public init(_ name: String, first: Int, upgrades: [String] = [], of content: String) {
+        (self.name, version, self.content) = (name, first + upgrades.count, content)
+        self.upgrades = upgrades
     }
 
     /// The statements that make it, in order, for a role that owns the database.
@@ -192,10 +197,8 @@ public struct ServerSchema: Sendable {
     /// owns the database. They do nothing where it is up to date, and fail while a process of this
     /// program is connected: one of a version before would go by other locks.
     ///
-    /// - Parameters:
-    ///   - upgrades: the statements that made each of the last versions of the one before.
-    ///   - users: the role of the schedulers.
-    public func upgrade(by upgrades: [String], users: String) -> String {
+    /// - Parameter users: the role of the schedulers.
+    public func upgrade(users: String) -> String {
         let steps = upgrades.enumerated().map { place, upgrade in
             """
                 IF found = \(version - upgrades.count + place) THEN
@@ -210,6 +213,9 @@ public struct ServerSchema: Sendable {
                 SET LOCAL search_path = \(name), pg_catalog;
                 SELECT version INTO found FROM schema_version;
                 IF found >= \(version) THEN RETURN; END IF;
+                IF found < \(version - upgrades.count) THEN
+                    RAISE \(ServerSchema.literal(tooOld(found: "%"))), found;
+                END IF;
                 -- Whoever connects from here on waits, and finds the new version.
                 LOCK TABLE schema_version IN ACCESS EXCLUSIVE MODE;
                 IF EXISTS (
@@ -243,12 +249,21 @@ public struct ServerSchema: Sendable {
                     + "init`", code: "PostgreSQL")
         }
         if found > version { throw SchemaFault.newer(found: found, known: version) }
+        if found < version - upgrades.count {
+            throw DatabaseError(
+                kind: .other, message: tooOld(found: "\(found)"), code: "PostgreSQL")
+        }
         if found < version {
             throw DatabaseError(
                 kind: .other,
                 message: "the \(content) has version \(found), not \(version); bring it up to date "
                     + "with `clarity-jobs store migrate`", code: "PostgreSQL")
         }
+    }
+
+    private func tooOld(found: String) -> String {
+        "the \(content) has version \(found), of a build before the first release with databases; "
+            + "take it to files with that build (`store copy --to files`), and make it anew"
     }
 
     /// The statements that give a role the right to read and write all tables of a schema.

@@ -53,48 +53,8 @@ public enum ServerHealthSchema {
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_health"
 
-    public static var schema: ServerSchema {
-        ServerSchema(name, version: firstVersion + upgrades(users: "").count, of: "health data")
-    }
-
-    /// The first version that a server had.
-    static let firstVersion = 24
-
-    /// The statements that made each version of the one before. A step of the file's schema has one
-    /// here that does the same.
-    public static func upgrades(users: String) -> [String] {
-        let accounts = ServerSchema.quoted(accountsRole(of: users))
-        return [
-            """
-            \(map(users: users).translated(keys))
-            GRANT SELECT, INSERT, UPDATE, DELETE ON account_key TO \(accounts);
-            \(withoutStatistics)
-            \(lockTables(users: users))
-            REVOKE SELECT (\(ownerColumn)) ON session FROM \(ServerSchema.quoted(users));
-            DROP POLICY session_logins ON session;
-            -- The owner sees the rows of all accounts only without the policies.
-            ALTER TABLE session NO FORCE ROW LEVEL SECURITY;
-            INSERT INTO logins SELECT \(ownerColumn) FROM session;
-            ALTER TABLE session FORCE ROW LEVEL SECURITY;
-            """,
-            """
-            \(map(users: users).translated(HealthSchema.countTables))
-            ALTER TABLE audit_head ADD COLUMN count_generation bigint NOT NULL DEFAULT 0;
-            ALTER TABLE audit_head ADD COLUMN count_rows bigint NOT NULL DEFAULT 0;
-            ALTER TABLE audit_head ADD COLUMN count_sum bigint NOT NULL DEFAULT 0;
-            ALTER TABLE audit_head ADD COLUMN count_floor bigint NOT NULL DEFAULT 0;
-            \(countedTables(users: users))
-            \(withoutStatistics)
-            GRANT SELECT, INSERT, UPDATE, DELETE ON counts, \(CountedTable.changes) TO \(accounts);
-            GRANT USAGE ON ALL SEQUENCES IN SCHEMA \(name) TO \(accounts);
-            """,
-            """
-            \(map(users: users).translated(HealthSchema.publicationTables))
-            \(withoutStatistics)
-            GRANT SELECT, INSERT, UPDATE, DELETE ON publications TO \(accounts);
-            """,
-        ]
-    }
+    /// A step of the file's schema after version 26 has an upgrade here that does the same.
+    public static let schema = ServerSchema(name, first: 28, of: "health data")
 
     /// The statements that make it, in order, for a role that owns the database.
     ///
@@ -107,6 +67,7 @@ public enum ServerHealthSchema {
                 \(map(users: users).translated(HealthSchema.tables))
                 \(map(users: users).translated(keys))
                 \(triggers)
+                \(limitTables)
                 \(countedTables(users: users))
                 \(withoutStatistics)
                 \(ServerSchema.rights(of: accountsRole(of: users), in: name))
@@ -119,8 +80,7 @@ public enum ServerHealthSchema {
     /// A worker that sets another account than that of its role sees nothing.
     private static func map(users: String) -> PostgresSchema {
         PostgresSchema(
-            ownerColumn: ownerColumn, ownerType: "text",
-            condition: condition(users: users))
+            ownerColumn: ownerColumn, condition: condition(users: users))
     }
 
     private static func condition(users: String) -> String {
@@ -129,8 +89,17 @@ public enum ServerHealthSchema {
 
     private static func countedTables(users: String) -> String {
         CountedTable.server(
-            schema: name, owner: map(users: users).owner, condition: condition(users: users))
+            schema: name, owner: PostgresSchema.owner(in: ownerColumn),
+            condition: condition(users: users))
     }
+
+    /// What processes of all machines and accounts send to a backend together (`ServerLimits`).
+    private static let limitTables = """
+        CREATE TABLE backend_turns (backend text PRIMARY KEY, next_at timestamptz NOT NULL);
+        CREATE TABLE backend_connections (
+            backend text, number bigint, PRIMARY KEY (backend, number)
+        );
+        """
 
     // MARK: Locks
 

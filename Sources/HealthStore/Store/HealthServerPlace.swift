@@ -18,6 +18,7 @@ struct HealthServerPlace: HealthPlace {
 
     var name: String { "\(address)" }
     var share: StoreLock? { nil }
+    var server: HealthServerPlace? { self }
 
     /// - Parameters:
     ///   - address: the server, with the role of the schedulers.
@@ -53,10 +54,8 @@ struct HealthServerPlace: HealthPlace {
         do {
             let connection = try ServerConnection(
                 address,
-                owner: .init(
-                    column: ServerHealthSchema.ownerColumn, value: account,
-                    writeLock: ServerHealthSchema.writeLock),
-                schema: ServerHealthSchema.name)
+                owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
+                writeLock: ServerHealthSchema.writeLock, schema: ServerHealthSchema.name)
             // A process that freezes must not keep others from the account for ever.
             try connection.execute("SET idle_in_transaction_session_timeout = '30s'")
             return connection

@@ -27,10 +27,8 @@ struct StoreCommand: ComposedCommand {
         let users = server.user
         return try carryOut(
             [
-                ServerHistory.schema.upgrade(
-                    by: ServerHistory.upgrades(users: users), users: users),
-                ServerHealthSchema.schema.upgrade(
-                    by: ServerHealthSchema.upgrades(users: users), users: users),
+                ServerHistory.schema.upgrade(users: users),
+                ServerHealthSchema.schema.upgrade(users: users),
             ] + accountRoles(file, users), server)
     }
 

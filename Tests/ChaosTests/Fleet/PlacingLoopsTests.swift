@@ -173,7 +173,7 @@ private final class PlacingLoops {
     func leader() throws -> Int {
         let note = try admin().first(
             """
-            SELECT split_part(application_name, '/', 2) FROM pg_stat_activity, clarity_history.turns
+            SELECT split_part(application_name, '/', 2) FROM pg_stat_activity, clarity_history.lead
             WHERE split_part(application_name, ' ', 2) = leader
             """
         ) { $0.text(0) }

@@ -208,7 +208,7 @@ final class StartingLoops {
                 """
                 SELECT pid FROM pg_stat_activity
                 WHERE datname = ? AND application_name = 'clarity-jobs' AND usename = 'clarity'
-                    AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%shard_state%')
+                    AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%FROM writes%')
                 ORDER BY query_start DESC LIMIT 1
                 """, .text(database.address.database))
             return session != nil
@@ -221,7 +221,7 @@ final class StartingLoops {
         try #require(
             try server.administrator(of: database.address.database).integer(
                 """
-                SELECT pid FROM pg_stat_activity, clarity_history.turns
+                SELECT pid FROM pg_stat_activity, clarity_history.lead
                 WHERE split_part(application_name, ' ', 2) = leader
                 """) as Int64?)
     }

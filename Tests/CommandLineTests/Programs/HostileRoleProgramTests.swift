@@ -47,7 +47,7 @@ struct HostileRoleProgramTests {
         attack.cancel()
         let taken = try await attack.value
         // The attack took what there was to take.
-        #expect(taken.numbers >= 4 && taken.tables >= 10 && taken.names >= 2, "\(taken)")
+        #expect(taken.numbers >= 3 && taken.tables >= 10 && taken.names >= 2, "\(taken)")
     }
 
     /// Waits until `count` more runs have succeeded; returns whether they did within 20 s.
@@ -74,7 +74,7 @@ private struct Intruder {
     private var namesakes: [String: ServerConnection] = [:]
     /// The numbers of advisory locks that it could guess or has seen.
     private var numbers = Set(
-        ["shard 1", "loop of shard 1", "account -", "login of -", "account ada"].map(fnv1a))
+        ["account -", "login of -", "account ada"].map(fnv1a))
 
     init(_ database: ServerAddress) throws {
         var address = database

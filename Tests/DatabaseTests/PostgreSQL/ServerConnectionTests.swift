@@ -42,11 +42,10 @@ struct ServerConnectionTests {
     @Test func `a lock that another holds is busy when its time is over`() async throws {
         let address = try await PostgresServer.shared().makeDatabase()
         try ServerConnection(address).execute("CREATE TABLE t ()")
-        let owner = ServerConnection.Owner(
-            column: "account", value: "ada",
-            writeLock: "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE")
-        let holder = try ServerConnection(address, owner: owner)
-        let waiting = try ServerConnection(address, owner: owner, patience: .milliseconds(500))
+        let lock = "LOCK TABLE t IN SHARE UPDATE EXCLUSIVE MODE"
+        let holder = try ServerConnection(address, writeLock: lock)
+        let waiting = try ServerConnection(
+            address, writeLock: lock, patience: .milliseconds(500))
         try holder.transaction {
             // The lock is there once an answer is.
             _ = try holder.integer("SELECT 1")
@@ -55,6 +54,46 @@ struct ServerConnectionTests {
         }
         #expect(!waiting.hasFailed)
         try waiting.transaction {}
+    }
+
+    @Test func `a schema of a release is brought up to date while nobody uses it`() async throws {
+        let server = try await PostgresServer.shared()
+        var address = try server.makeDatabase()
+        let old = ServerSchema("s", first: 3, of: "data")
+        let new = ServerSchema(
+            "s", first: 3,
+            upgrades: ["ALTER TABLE t ADD COLUMN b int;", "ALTER TABLE t ADD COLUMN c int;"],
+            of: "data")
+        let owner = try ServerConnection(address)
+        try owner.execute(old.statements(tables: "CREATE TABLE t (a int);"))
+        address.user = "users_\(address.database)"
+        try server.administrator().execute("CREATE ROLE \(address.user) LOGIN")
+        func error(_ body: () throws -> Void) -> String? {
+            #expect(throws: DatabaseError.self, performing: body)?.message
+        }
+
+        let before = error { try new.requireVersion(owner) }
+        let session = try ServerConnection(address)
+        let used = error { try owner.execute(new.upgrade(users: address.user)) }
+        session.close()
+        // The server ends a session a moment after its client.
+        while try owner.integer(
+            "SELECT count(*) FROM pg_stat_activity WHERE usename = ?", .text(address.user)) != 0
+        {}
+        try owner.execute(new.upgrade(users: address.user))
+        try new.requireVersion(owner)
+        let columns = try owner.all(
+            "SELECT attname FROM pg_attribute WHERE attrelid = 's.t'::regclass AND attnum > 0"
+        ) { $0.text(0) }
+        try owner.execute("UPDATE s.schema_version SET version = 2")
+        let early = error { try new.requireVersion(owner) }
+        let upgraded = error { try owner.execute(new.upgrade(users: address.user)) }
+
+        #expect(before?.contains("the data has version 3, not 5; bring it up to date") == true)
+        #expect(used?.contains("stop all loops and commands") == true)
+        #expect(columns == ["a", "b", "c"])
+        let tooOld = "the data has version 2, of a build before the first release with databases"
+        #expect(early?.contains(tooOld) == true && upgraded?.contains(tooOld) == true)
     }
 
     /// As a pool shares it that gives each transaction any session.

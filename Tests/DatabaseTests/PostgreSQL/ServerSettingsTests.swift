@@ -46,7 +46,7 @@ struct ServerSettingsTests {
         let owner = ServerConnection.Owner(column: "account", value: "ada")
         let connection = try ServerConnection(address, owner: owner)
         try connection.execute(
-            PostgresSchema(ownerColumn: "account", ownerType: "text").translated(
+            PostgresSchema(ownerColumn: "account").translated(
                 "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT, bytes BLOB, x REAL);"))
         try connection.run(
             "INSERT INTO t (id, name, bytes, x) VALUES (1, 'a\\b', x'00ff', ?)", .real(0.1 + 0.2))

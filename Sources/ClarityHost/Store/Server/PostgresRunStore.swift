@@ -192,7 +192,7 @@ final class ServerPeers: HistoryPeers {
                 WHERE mark IN \(SessionMark.living)),
                 (SELECT string_agg(owner, ' ') FROM machines
                 WHERE mark NOT IN \(SessionMark.living))
-            FROM shard_state
+            FROM writes
             """, .text(ownOwner.map { SessionMark.of($0) })
         ) { row in
             (
@@ -203,7 +203,7 @@ final class ServerPeers: HistoryPeers {
         }
         guard let state else {
             throw DatabaseError(
-                kind: .damage, message: "`shard_state` has no row", code: "PostgreSQL")
+                kind: .damage, message: "`writes` has no row", code: "PostgreSQL")
         }
         guard !state.isLost else { throw ServerPeers.sessionHasEnded }
         hasPlacements = state.hasPlacements
@@ -250,7 +250,7 @@ final class ServerPeers: HistoryPeers {
 
     func noteWrite(_ connection: Connection) throws(DatabaseError) {
         // Nobody else has written since `version`, in the same transaction.
-        try connection.run("UPDATE shard_state SET version = version + 1")
+        try connection.run("UPDATE writes SET version = version + 1")
         known = known.map { $0 + 1 }
     }
 

@@ -20,13 +20,6 @@ public enum ServerHistory {
         return [ServerHistorySchema.statements, rights].compactMap(\.self).joined(separator: "\n")
     }
 
-    /// The statements that made each version of the schema of the one before.
-    ///
-    /// - Parameter users: the role of the schedulers.
-    public static func upgrades(users: String) -> [String] {
-        ServerHistorySchema.upgrades(users: users)
-    }
-
     /// Connects to the history.
     ///
     /// - Throws: `RunStoreError.unusable` without the schema, `.otherVersion` for one of a newer
@@ -36,7 +29,7 @@ public enum ServerHistory {
         cutOff: Duration = .seconds(9)
     ) throws -> ServerConnection {
         let connection = try ServerConnection(
-            address, owner: ServerHistorySchema.owner, schema: ServerHistorySchema.name,
+            address, writeLock: ServerHistorySchema.decisionLock, schema: ServerHistorySchema.name,
             patience: patience, cutOff: cutOff)
         do {
             try ServerHistorySchema.schema.requireVersion(connection)
@@ -61,12 +54,12 @@ public enum ServerHistory {
         let found = try connection.first(
             """
             SELECT leader, leader IN \(SessionMark.living)
-            FROM \(ServerHistorySchema.name).turns
+            FROM \(ServerHistorySchema.name).lead
             """
         ) { (leader: $0.text(0), lives: $0.integer(1) == 1) }
         guard let found, !found.lives else { return false }
         return try connection.change(
-            "UPDATE \(ServerHistorySchema.name).turns SET leader = ? WHERE leader = ?",
+            "UPDATE \(ServerHistorySchema.name).lead SET leader = ? WHERE leader = ?",
             .text(mark), .text(found.leader)) == 1
     }
 
@@ -87,7 +80,7 @@ public enum ServerHistory {
             SELECT split_part(application_name, ' ', 3),
                 (extract(epoch FROM backend_start) * 1000)::bigint,
                 split_part(application_name, ' ', 2) = leader
-            FROM pg_stat_activity, \(ServerHistorySchema.name).turns
+            FROM pg_stat_activity, \(ServerHistorySchema.name).lead
             WHERE usename = current_user AND datname = current_database()
                 AND application_name LIKE '\(loopKind) %'
             ORDER BY backend_start

@@ -3,48 +3,17 @@ import Database
 /// The schema of a history in PostgreSQL: the tables of the file by the map of types, and what the
 /// map leaves out.
 enum ServerHistorySchema {
-    /// The one owner of all rows. Its column is first in every key.
-    static let owner = ServerConnection.Owner(
-        column: "shard", value: "1", writeLock: decisionLock)
-
     /// The schema of PostgreSQL in which the tables are.
     static let name = "clarity_history"
 
-    static var schema: ServerSchema {
-        ServerSchema(
-            name, version: firstVersion + upgrades(users: "").count, of: "history")
-    }
-
-    /// The first version that a server had.
-    static let firstVersion = 13
-
-    /// The statements that made each version of the one before. A step of the file's schema has one
-    /// here that does the same.
-    static func upgrades(users: String) -> [String] {
-        [
-            """
-            \(lockTables)
-            INSERT INTO turns SELECT 1, '';
-            \(ServerSchema.rights(of: users, in: name))
-            """,
-            """
-            \(map.translated(waitTables))
-            \(waitTriggers)
-            \(ServerSchema.rights(of: users, in: name))
-            """,
-            "ALTER TABLE runs ADD COLUMN parameters text COLLATE \"C\";",
-            """
-            \(map.translated(placementTables))
-            \(ServerSchema.rights(of: users, in: name))
-            """,
-        ]
-    }
+    /// A step of the file's schema after version 15 has an upgrade here that does the same.
+    static let schema = ServerSchema(name, first: 18, of: "history")
 
     /// Locks without the numbers of advisory locks, which every role sees and may take: a decision
-    /// locks the table `decisions`, and the loop that has the lead is noted in `turns`.
+    /// locks the table `decisions`, and the loop that has the lead is noted in `lead`.
     private static let lockTables = """
         CREATE TABLE decisions ();
-        CREATE TABLE turns (shard bigint PRIMARY KEY, leader text COLLATE "C" NOT NULL);
+        CREATE TABLE lead (leader text COLLATE "C" NOT NULL);
         """
 
     /// What the loops share about their machines, and the attempts that the leader has placed on
@@ -80,7 +49,7 @@ enum ServerHistorySchema {
     /// Keeps out all other decisions until the end of the transaction, and nobody who only reads.
     static let decisionLock = "LOCK TABLE \(name).decisions IN SHARE UPDATE EXCLUSIVE MODE"
 
-    private static let map = PostgresSchema(ownerColumn: owner.column, ownerType: "bigint")
+    private static let map = PostgresSchema()
 
     /// The statements that make it, in order, for a role that owns the database.
     static var statements: String {
@@ -93,16 +62,15 @@ enum ServerHistorySchema {
                 \(totalsTriggers)
                 \(answersTrigger)
                 \(waitTriggers)
-                SET LOCAL \(owner.setting) = '\(owner.value)';
-                INSERT INTO shard_state (id) VALUES (1);
-                INSERT INTO turns SELECT \(owner.value), '';
+                INSERT INTO writes (id) VALUES (1);
+                INSERT INTO lead VALUES ('');
                 """)
     }
 
     /// How often the history was written.
     private static let stateTable = """
-        CREATE TABLE shard_state (
-            id INTEGER PRIMARY KEY CONSTRAINT shard_state_one CHECK (id = 1),
+        CREATE TABLE writes (
+            id INTEGER PRIMARY KEY CONSTRAINT writes_one CHECK (id = 1),
             version INTEGER NOT NULL DEFAULT 0
         ) STRICT;
         """
@@ -152,7 +120,7 @@ enum ServerHistorySchema {
         """
 
     private static let addingToTotals = """
-        ON CONFLICT (shard, job_id, measure, label) DO UPDATE SET
+        ON CONFLICT (job_id, measure, label) DO UPDATE SET
             number = totals.number + excluded.number, sum_ms = totals.sum_ms + excluded.sum_ms
         """
 
@@ -165,7 +133,7 @@ enum ServerHistorySchema {
                     ' http_' || class || '=([0-9]+)'))[1]::bigint AS number
                 FROM (VALUES ('2xx'), ('3xx'), ('4xx'), ('5xx'), ('none')) AS classes (class)
             ) AS found, runs WHERE number > 0 AND runs.id = NEW.run_id
-            ON CONFLICT (shard, job_id, class) DO UPDATE SET
+            ON CONFLICT (job_id, class) DO UPDATE SET
                 number = answer_totals.number + excluded.number;
             RETURN NULL;
         END $$;
@@ -181,7 +149,7 @@ enum ServerHistorySchema {
             INSERT INTO wait_totals (job_id, reason, sum_ms)
             SELECT job_id, NEW.reason, NEW.until_ms - NEW.since_ms FROM runs
             WHERE id = NEW.run_id
-            ON CONFLICT (shard, job_id, reason) DO UPDATE SET
+            ON CONFLICT (job_id, reason) DO UPDATE SET
                 sum_ms = wait_totals.sum_ms + excluded.sum_ms;
             RETURN NULL;
         END $$;
@@ -196,7 +164,7 @@ enum ServerHistorySchema {
             IF TG_OP = 'UPDATE' THEN before := OLD.occurrences; END IF;
             INSERT INTO missed_totals (job_id, fate, number)
             VALUES (NEW.job_id, NEW.fate, NEW.occurrences - before)
-            ON CONFLICT (shard, job_id, fate) DO UPDATE SET
+            ON CONFLICT (job_id, fate) DO UPDATE SET
                 number = missed_totals.number + excluded.number;
             RETURN NULL;
         END $$;

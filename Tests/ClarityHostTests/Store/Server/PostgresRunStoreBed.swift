@@ -45,12 +45,11 @@ final class PostgresRunStoreBed: RunStoreBed {
     }
 
     func lapseLeases(of owner: String) throws {
-        let connection = try ServerConnection(
-            address, owner: .init(column: "shard", value: "1"), schema: "clarity_history")
+        let connection = try ServerConnection(address, schema: "clarity_history")
         try connection.transaction {
             try connection.run(
                 "UPDATE runs SET lease_owner = '1-gone' WHERE lease_owner = ?", .text(owner))
-            try connection.run("UPDATE shard_state SET version = version + 1")
+            try connection.run("UPDATE writes SET version = version + 1")
         }
     }
 }

@@ -14,7 +14,7 @@ struct ServerHistoryTests {
         "account_facts", "answer_totals", "attempt_machines", "attempt_outputs", "attempts",
         "boot_mark", "deferrals",
         "job_records", "machines", "occurrence_fates", "placements", "prune_mark", "runs",
-        "shard_state",
+        "writes",
         "missed_totals", "source_fingerprints", "totals", "wait_totals",
     ]
 
@@ -70,46 +70,24 @@ struct ServerHistoryTests {
         return bed
     }
 
-    private func session(_ bed: PostgresRunStoreBed, shard: String?) throws -> ServerConnection {
-        try ServerConnection(
-            bed.address, owner: shard.map { .init(column: "shard", value: $0) },
-            schema: "clarity_history")
+    private func session(_ bed: PostgresRunStoreBed) throws -> ServerConnection {
+        try ServerConnection(bed.address, schema: "clarity_history")
     }
 
-    @Test func `no table shows or gives a row to a session of another owner`() async throws {
-        let bed = try await filled()
-        let own = try session(bed, shard: "1")
+    @Test func `the tables are those that are known, and each has rows`() async throws {
+        let own = try session(try await filled())
         let found = try own.all(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'clarity_history'"
         ) { $0.text(0) }
-        #expect(Set(found) == Self.tables.union(["schema_version", "decisions", "turns"]))
 
-        for shard in ["2", nil] {
-            let stranger = try session(bed, shard: shard)
-            for table in Self.tables.sorted() {
-                let rows = try own.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
-                #expect(rows ?? 0 > 0, "\(table)")
-                #expect(
-                    try stranger.first("SELECT count(*) FROM \(table)") { $0.integer(0) } == 0,
-                    "\(table)")
-                #expect(try stranger.change("UPDATE \(table) SET shard = shard") == 0)
-                #expect(try stranger.change("DELETE FROM \(table)") == 0)
-                let before = try own.first("SELECT count(*) FROM \(table)") { $0.integer(0) }
-                #expect(before == rows, "\(table)")
-            }
-            let error = #expect(throws: DatabaseError.self) {
-                try stranger.run(
-                    "INSERT INTO boot_mark (shard, id, boot) VALUES (1, 1, 'forged')")
-            }
-            #expect(error?.kind == .access)
+        #expect(Set(found) == Self.tables.union(["schema_version", "decisions", "lead"]))
+        for table in Self.tables.sorted() {
+            #expect(try own.integer("SELECT count(*) FROM \(table)") ?? 0 > 0, "\(table)")
         }
     }
 
-    /// The first and the last upgrade are of the server's tables alone.
     @Test func `each step of the file since the first server has an upgrade`() {
-        #expect(
-            historyMigrations.newest - ServerHistorySchema.firstVersion
-                == ServerHistorySchema.upgrades(users: "u").count - 2)
+        #expect(historyMigrations.newest - 15 == ServerHistorySchema.schema.version - 18)
     }
 
     @Test func `a database without this version's history is refused`() async throws {
@@ -124,7 +102,7 @@ struct ServerHistoryTests {
         #expect(text.contains("there is no history in this database; make it with"))
 
         let bed = try await PostgresRunStoreBed()
-        try session(bed, shard: nil).run("UPDATE schema_version SET version = 99")
+        try session(bed).run("UPDATE schema_version SET version = 99")
         let newer = #expect(throws: RunStoreError.self) { try bed.open() }
         guard case .otherVersion = newer else {
             Issue.record("\(String(describing: newer))")
@@ -132,19 +110,19 @@ struct ServerHistoryTests {
         }
         let stateless = await #expect(throws: RunStoreError.self) {
             let other = try await PostgresRunStoreBed()
-            try session(other, shard: "1").run("DELETE FROM shard_state WHERE true")
+            try session(other).run("DELETE FROM writes WHERE true")
             _ = try PostgresRunStore(at: other.address, owner: "a").ledger()
         }
         guard case .unusable(let text) = stateless else {
             Issue.record("\(String(describing: stateless))")
             return
         }
-        #expect(text.contains("`shard_state` has no row"))
+        #expect(text.contains("`writes` has no row"))
     }
 
     @Test func `the totals are those of a history in a file`() async throws {
         let bed = try await filled()
-        let own = try session(bed, shard: "1")
+        let own = try session(bed)
 
         let totals = try own.all(
             "SELECT job_id, measure, label, number, sum_ms FROM totals ORDER BY measure"
