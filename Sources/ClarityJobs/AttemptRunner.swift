@@ -84,7 +84,7 @@ extension WorkContext {
                 isDryRun
                 ? transport
                 : backend.limited(
-                    transport, in: try sections.state.limitsFolder, clock: clock,
+                    transport, of: store, in: try sections.state.limitsFolder, clock: clock,
                     deadline: startedAt + order.timeout - order.warning)
             return try backend.client(
                 store, limited, clock: clock, environment: isDryRun ? [:] : environment)

@@ -25,7 +25,8 @@ public struct BackendCheck: Sendable {
     ) async throws {
         let watched = WatchedTransport(transport, clock)
         // Outside of what is watched: a wait for the limits is no wait for the backend.
-        let limited = limits.map { options.limited(watched, in: $0, clock: clock) } ?? watched
+        let limited =
+            limits.map { options.limited(watched, of: store, in: $0, clock: clock) } ?? watched
         let client = try options.client(store, limited, clock: clock)
         do throws(APIError) {
             let dialect = try await client.greet()

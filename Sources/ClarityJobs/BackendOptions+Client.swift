@@ -27,18 +27,19 @@ extension BackendOptions {
     }
 
     /// Returns a transport that keeps the limits of the backend, together with all others that have
-    /// the same folder; `transport` itself if there are no limits.
+    /// the same folder, or the same server of their state; `transport` itself if there are no limits.
     ///
     /// - Parameter deadline: the value of `clock.elapsed` until which a request may wait.
     public func limited(
-        _ transport: any HTTPTransport, in folder: String, clock: any WallClock,
-        deadline: Duration? = nil
+        _ transport: any HTTPTransport, of store: HealthStore, in folder: String,
+        clock: any WallClock, deadline: Duration? = nil
     ) -> any HTTPTransport {
         guard requestsPerSecond != nil || connections != nil else { return transport }
         return LimitedTransport(
             transport,
             SharedLimits(requestsPerSecond: requestsPerSecond, connections: connections),
-            backend: url, folder: folder, clock: clock, deadline: deadline)
+            backend: url, folder: folder, clock: clock, deadline: deadline,
+            common: store.serverLimits(of: LimitedTransport.key(of: url)).map { ServerPace($0) })
     }
 
     /// Returns a client of the backend that keeps its session in a store.
@@ -59,6 +60,36 @@ extension BackendOptions {
     /// - Throws: `TransportError.refused` for pins that are not at least two.
     public func trust() throws(TransportError) -> CurlTransport.Trust {
         try CurlTransport.Trust(authorities: authorities, pinLines: pins)
+    }
+}
+
+/// Limits that the server of the state keeps.
+private struct ServerPace: CommonLimits {
+    let limits: ServerLimits
+
+    init(_ limits: ServerLimits) { self.limits = limits }
+
+    func turn(
+        every interval: Duration, within patience: Duration
+    ) throws(TransportError) -> (wait: Duration, isTaken: Bool) {
+        let turn = try described { () throws(HealthStoreError) in
+            try limits.turn(every: interval, within: patience)
+        }
+        return (turn.wait, turn.isTaken)
+    }
+
+    func connection(among count: Int) throws(TransportError) -> (any AnyObject & Sendable)? {
+        try described { () throws(HealthStoreError) in try limits.connection(among: count) }
+    }
+
+    private func described<Result>(
+        _ body: () throws(HealthStoreError) -> Result
+    ) throws(TransportError) -> Result {
+        do throws(HealthStoreError) {
+            return try body()
+        } catch {
+            throw .limitsUnusable(error.failure)
+        }
     }
 }
 

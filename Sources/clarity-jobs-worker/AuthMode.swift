@@ -219,7 +219,8 @@ enum AuthMode {
             throw Failure(.internalFault, "libcurl cannot start")
         }
         let limited = backend.limited(
-            transport, in: try order.sections.state.limitsFolder, clock: SystemClock())
+            transport, of: store, in: try order.sections.state.limitsFolder,
+            clock: SystemClock())
         return try backend.client(store, limited, clock: SystemClock())
     }
 

@@ -167,7 +167,7 @@ extension APIError {
             self = .transport(error)
         case .authoritiesUnreadable: self = .refused(error.description)
         case .limited(let after): self = .limitReached(after: after)
-        case .limitsUnusable(let why): self = .store(Failure(.disk, why))
+        case .limitsUnusable(let failure): self = .store(failure)
         case .malformed: self = .decoding("it is no HTTP")
         case .badEncoding: self = .decoding("it is not compressed as it says")
         case .tooLarge, .headTooLarge: self = .tooLarge

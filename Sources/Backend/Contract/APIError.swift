@@ -206,8 +206,8 @@ public enum TransportError: Error, Hashable, Sendable {
     case headTooLarge(limit: Int)
     /// Nothing was sent: the limits of the backend leave no room before `after`.
     case limited(after: Duration)
-    /// Nothing was sent, because the files of the backend's limits cannot be used; carries why.
-    case limitsUnusable(String)
+    /// Nothing was sent, because the place of the backend's limits cannot be used; carries why.
+    case limitsUnusable(Failure)
     /// The task was cancelled.
     case cancelled
     /// The request must not be sent, and nothing was sent; carries why, without the request's text.
@@ -246,7 +246,7 @@ extension TransportError: CustomStringConvertible {
         case .limited:
             "this machine sends the backend as much as `backend.max_requests_per_second` and "
                 + "`backend.max_connections` allow"
-        case .limitsUnusable(let why): why
+        case .limitsUnusable(let failure): failure.reason
         case .cancelled: "stopped before it was done"
         case .refused(let why): why
         case .library(let code): "libcurl failed (\(code))"

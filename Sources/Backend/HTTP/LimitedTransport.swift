@@ -18,6 +18,21 @@ public struct SharedLimits: Hashable, Sendable {
     }
 }
 
+/// Where processes of several machines keep the limits of a backend together.
+public protocol CommonLimits: Sendable {
+    /// Takes the next turn if it comes within `patience`.
+    ///
+    /// - Parameter interval: the time between two turns.
+    /// - Returns: how long to wait for the turn, also if it was not taken.
+    func turn(
+        every interval: Duration, within patience: Duration
+    ) throws(TransportError) -> (wait: Duration, isTaken: Bool)
+
+    /// Takes one of `count` connections, until what this returns is released; `nil` while all are
+    /// taken.
+    func connection(among count: Int) throws(TransportError) -> (any AnyObject & Sendable)?
+}
+
 /// Sends through another transport once the limits of the backend allow it.
 ///
 /// A request first waits for one of the connections, then for its turn. In this order a request
@@ -30,6 +45,8 @@ public struct SharedLimits: Hashable, Sendable {
 ///   takes the next that is free; a process that has just sent cannot overtake it. Those behind ask
 ///   for that lock at irregular intervals, each with the same chance. `SharedPace` keeps turns in
 ///   order. A wait ends after `longestWait`, or at the deadline.
+/// - Of several machines with one state, `CommonLimits` has the connections and the turns. The queue
+///   is each machine's.
 ///
 /// While a request waits, nothing of it is sent: `TransportError.limited` means that the backend
 /// got nothing.
@@ -45,6 +62,7 @@ public final class LimitedTransport: HTTPTransport {
     private let pace: SharedPace?
     private let queue: LimitFile
     private let connections: [LimitFile]
+    private let common: (any CommonLimits)?
     private let pause: @Sendable () -> Duration
 
     /// Creates a transport that limits `transport`.
@@ -54,20 +72,20 @@ public final class LimitedTransport: HTTPTransport {
     ///   - folder: where the processes meet; created if its parent exists.
     ///   - boot: identifies what `clock.elapsed` counts from.
     ///   - deadline: the value of `clock.elapsed` until which a request may wait.
+    ///   - common: where several machines keep the limits; `nil` if this one does alone.
     ///   - pause: the time between two looks at a lock that another process holds.
     public init(
         _ transport: any HTTPTransport, _ limits: SharedLimits, backend: String, folder: String,
         clock: any WallClock, boot: String = SystemClock().boot ?? "unknown",
-        deadline: Duration? = nil,
+        deadline: Duration? = nil, common: (any CommonLimits)? = nil,
         pause: @escaping @Sendable () -> Duration = { .milliseconds(Int.random(in: 5...25)) }
     ) {
         self.transport = transport
         self.clock = clock
         self.deadline = deadline
+        self.common = common
         self.pause = pause
-        // The URL may hold a name that is nobody's business, and letters that no file name takes.
-        let base = backend.withoutSlashAtEnd
-        let key = contentDigest(Array(base.utf8)).prefix(16)
+        let key = LimitedTransport.key(of: backend)
         pace = limits.requestsPerSecond.map {
             SharedPace(
                 file: LimitFile(folder: folder, name: "\(key)-pace"),
@@ -77,6 +95,12 @@ public final class LimitedTransport: HTTPTransport {
         connections = (0..<(limits.connections ?? 0)).map {
             LimitFile(folder: folder, name: "\(key)-connection-\($0)")
         }
+    }
+
+    /// Identifies a backend: its URL may hold a name that is nobody's business, and letters that no
+    /// file name takes.
+    public static func key(of backend: String) -> String {
+        String(contentDigest(Array(backend.withoutSlashAtEnd.utf8)).prefix(16))
     }
 
     public var executor: (any TaskExecutor)? { transport.executor }
@@ -91,11 +115,12 @@ public final class LimitedTransport: HTTPTransport {
     }
 
     /// Takes a connection; `nil` if there may be any number.
-    private func connection(until end: Duration) async throws(TransportError) -> FileLock? {
+    private func connection(until end: Duration) async throws(TransportError) -> AnyObject? {
         guard !connections.isEmpty else { return nil }
         let place = try await wait(until: end) { () throws(TransportError) in try queue.lock() }
         defer { withExtendedLifetime(place) {} }
-        return try await wait(until: end) { () throws(TransportError) in
+        return try await wait(until: end) { () throws(TransportError) -> AnyObject? in
+            if let common { return try common.connection(among: connections.count) }
             for connection in connections {
                 if let lock = try connection.lock() { return lock }
             }
@@ -106,9 +131,15 @@ public final class LimitedTransport: HTTPTransport {
     /// Returns when the request may begin.
     private func turn(until end: Duration) async throws(TransportError) {
         guard let pace else { return }
-        let turn = try await wait(until: end) { () throws(TransportError) in
+        let turn = try await wait(until: end) {
+            () throws(TransportError) -> SharedPace.Turn? in
             let now = clock.elapsed
-            let turn = try pace.take(at: now, patience: max(.zero, end - now))
+            let patience = max(.zero, end - now)
+            if let common {
+                let turn = try common.turn(every: pace.interval, within: patience)
+                return turn.isTaken ? .taken(wait: turn.wait) : .tooLate(wait: turn.wait)
+            }
+            let turn = try pace.take(at: now, patience: patience)
             return turn == .locked ? nil : turn
         }
         switch turn {
@@ -241,6 +272,9 @@ struct LimitFile: Sendable {
 
     private func fault(_ code: Int32) -> TransportError {
         .limitsUnusable(
-            "cannot keep the backend's limits in `\(folder)`: " + SystemError(code: code).text)
+            Failure(
+                .disk,
+                "cannot keep the backend's limits in `\(folder)`: "
+                    + SystemError(code: code).text))
     }
 }

@@ -9,6 +9,8 @@ protocol HealthPlace: Sendable {
     /// Prevents a restore and a change of the master key while the store is used, and has the note
     /// of the audit log's end; `nil` where nobody can do either.
     var share: StoreLock? { get }
+    /// The server that has the data; `nil` for files.
+    var server: HealthServerPlace? { get }
 
     /// Connects to the data, in the form of this version.
     ///
@@ -47,6 +49,7 @@ protocol HealthPlace: Sendable {
 }
 
 extension HealthPlace {
+    var server: HealthServerPlace? { nil }
     func key(_ given: MasterKey, _ connection: Connection) throws -> MasterKey { given }
 }
 
@@ -136,6 +139,7 @@ struct HealthCopyPlace: HealthPlace {
 
     var name: String { original.name }
     var share: StoreLock? { nil }
+    var server: HealthServerPlace? { original.server }
 
     func open(keyID: String) throws -> Connection {
         let connection = try copy()

@@ -268,7 +268,7 @@ struct APIErrorTests {
             .refused("the certificates of `backend.ca_bundle` cannot be read")
         ),
         (.limited(after: .seconds(3)), .limitReached(after: .seconds(3))),
-        (.limitsUnusable("why"), .store(Failure(.disk, "why"))),
+        (.limitsUnusable(Failure(.disk, "why")), .store(Failure(.disk, "why"))),
         (.badEncoding, .decoding("it is not compressed as it says")),
         (.headTooLarge(limit: 5), .tooLarge), (.malformed, .decoding("it is no HTTP")),
         (.tooLarge(limit: 5), .tooLarge),

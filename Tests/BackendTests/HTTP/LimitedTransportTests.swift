@@ -221,8 +221,10 @@ struct LimitedTransportTests {
         #expect(
             error
                 == .limitsUnusable(
-                    "cannot keep the backend's limits in `\(folder.path)/file/backend`: "
-                        + "Not a directory"))
+                    Failure(
+                        .disk,
+                        "cannot keep the backend's limits in `\(folder.path)/file/backend`: "
+                            + "Not a directory")))
         #expect(target.times.isEmpty)
     }
 }

@@ -92,6 +92,48 @@ struct BackendLimitProgramTests {
         #expect(most.max() == 2)
     }
 
+    @Test(.enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
+    func `processes of two machines with one database keep the rate and the connections`()
+        async throws
+    {
+        let database = try await StateDatabase()
+        let playground = try await Playground(on: database)
+        try playground.write { url, folder in
+            Playground.standardJobFile(url: url, folder: folder)
+                .replacing(
+                    "  retry_wait: 1ms", with: "  max_requests_per_second: 10\n  max_connections: 1"
+                )
+        }
+        let sandbox = try #require(playground.sandbox)
+        let before = try await arrivals(playground).count
+        for path in ["/*", "/*/*", "/*/*/*", "/*/*/*/*"] {
+            try await sandbox.addFault("* \(path): latency=60ms x*")
+        }
+
+        // Each has a state directory of its own, as two machines have.
+        try await withThrowingTaskGroup(of: ProgramResult.self) { group in
+            for number in 0..<6 {
+                let directory = "\(playground.folder.path)/machine-\(number % 2)"
+                try database.writeKey(into: directory)
+                group.addTask {
+                    try await playground.run(
+                        "doctor", "--backend", environment: ["CLARITY_JOBS_STATE": directory])
+                }
+            }
+            for try await result in group { #expect(result.status == 0, "\(result.errors)") }
+        }
+
+        let requests = Array(try await arrivals(playground).dropFirst(before))
+        try #require(requests.count >= 12)
+        for time in requests.map(\.at) {
+            #expect(requests.count { (time..<time + 1000).contains($0.at) } <= 13)
+        }
+        let most = requests.map { one in
+            requests.count { $0.at <= one.at && one.at < $0.at + $0.delay }
+        }
+        #expect(most.max() == 1)
+    }
+
     @Test func `a killed process leaves its connection to the others`() async throws {
         let playground = try await playground("max_connections: 1")
         let sandbox = try #require(playground.sandbox)
