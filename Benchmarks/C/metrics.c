@@ -162,8 +162,8 @@ int main(int count, char **words) {
         written += of_day > 2 ? of_day : 2;
     }
     char note[256];
-    snprintf(note, sizeof note, "INSERT OR REPLACE INTO pulls VALUES ('metrics', %lld, %lld, NULL)", end * 1000,
-             end * 1000);
+    snprintf(note, sizeof note, "INSERT OR REPLACE INTO pulls (name, ended_at_ms, whole_at_ms) "
+                                "VALUES ('metrics', %lld, %lld)", end * 1000, end * 1000);
     execute(store, note);
     execute(store, "COMMIT; PRAGMA journal_mode = WAL;");
     execute(plain, "CREATE INDEX numbers_type ON numbers (type, at_ms); COMMIT; PRAGMA journal_mode = WAL;");
