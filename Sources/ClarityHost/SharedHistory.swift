@@ -191,7 +191,8 @@ extension HostConditions.Settings {
         self.init()
         interfaces = file.conditions.interfaces
         idleLoadBelow = file.conditions.idleLoadBelowPercent
-        let constraints = file.distinctJobs.flatMap(\.constraints)
+        let jobs = file.distinctJobs
+        let constraints = jobs.flatMap(\.constraints)
         storagePaths = Set(
             constraints.compactMap { constraint -> String? in
                 if case .storageFree(_, let path) = constraint { path } else { nil }
@@ -202,7 +203,7 @@ extension HostConditions.Settings {
             constraints.compactMap { constraint -> Int? in
                 if case .pressureBelow(let percent) = constraint { percent } else { nil }
             }.min()
-        asksServices = file.distinctJobs.contains(where: \.dependsOnServices)
+        asksServices = jobs.contains(where: \.dependsOnServices)
     }
 }
 

@@ -13,12 +13,22 @@ extension Composition {
 
     /// Returns the jobs to plan as a set.
     ///
-    /// - Parameter former: the set that this one replaces.
-    func jobSet(_ file: JobFile, replacing former: JobSet? = nil) -> JobSet {
-        JobSet(groups(file), replacing: former)
+    /// - Parameter former: the set that this one replaces, and its job file.
+    func jobSet(
+        _ file: JobFile, replacing former: (jobs: JobSet, file: JobFile)? = nil
+    ) -> JobSet {
+        if let former, let changed = file.changedGroups(since: former.file),
+            let jobs = former.jobs.replacing(complete(changed, file))
+        {
+            return jobs
+        }
+        return JobSet(groups(file), replacing: former?.jobs)
     }
 
-    private func groups(_ file: JobFile) -> [JobGroup] {
+    private func groups(_ file: JobFile) -> [JobGroup] { complete(file.groups, file) }
+
+    /// Returns the groups with the options that the job file does not name.
+    private func complete(_ groups: [JobGroup], _ file: JobFile) -> [JobGroup] {
         let state = statePath(file)
         let whole = Composition.sections(StateOptions(directory: state)).options
         let common = Composition.sections(
@@ -26,7 +36,7 @@ extension Composition {
                 directory: StateDirectory.dataFolder(ofAccount: JobGroup.accountMark, in: state),
                 limitsFolder: limitsFolder(file))
         ).options
-        return file.groups.map { group in
+        return groups.map { group in
             var group = group
             group.common = group.account == nil ? whole : common
             return group
@@ -121,16 +131,18 @@ extension Composition {
     }
 
     /// Returns what the job file says about the machine, and where each account's data is.
-    func hostSettings(_ file: JobFile) -> HostConditions.Settings {
+    ///
+    /// - Parameter jobs: the jobs of the file, if they are known.
+    func hostSettings(_ file: JobFile, _ jobs: JobSet? = nil) -> HostConditions.Settings {
         var settings = HostConditions.Settings(file)
         let state = statePath(file)
-        let paths = file.groups.reduce(into: [AccountID: [String]]()) { paths, group in
-            if let account = group.account { paths[account] = group.sections.sourcePaths }
-        }
+        // Without accounts nobody asks for one.
+        let hasAccounts = file.accounts != nil || file.account != nil
+        let jobs = jobs ?? (hasAccounts ? jobSet(file) : JobSet([]))
         settings.ofAccount = { account in
             (
                 StateDirectory.dataFolder(ofAccount: account.rawValue, in: state),
-                paths[account] ?? []
+                jobs.sourcePaths(of: account)
             )
         }
         if let server = file.server(environment),
@@ -175,7 +187,7 @@ extension Composition {
     /// counts.
     func sourceWatch(_ file: JobFile) -> FileWatch {
         // A path is either a file that may come and go, or a folder whose files are read.
-        FileWatch(paths: [], folders: Set(file.groups.flatMap(\.sections.sourcePaths)).sorted())
+        FileWatch(paths: [], folders: Set(file.groupedSections.flatMap(\.sourcePaths)).sorted())
     }
 
     /// Returns the current state of the sources if a job waits for one of them to change.

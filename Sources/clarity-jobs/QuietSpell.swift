@@ -79,7 +79,7 @@ struct QuietSpell {
         guard stat(jobFile, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         let hearsSources = file.distinctJobs.contains { $0.events.contains(.sourceChanged) }
         let sources =
-            hearsSources ? Set(file.groups.flatMap(\.sections.sourcePaths)).sorted() : []
+            hearsSources ? Set(file.groupedSections.flatMap(\.sourcePaths)).sorted() : []
         places = [file.accountsFolder ?? ""] + sources
         let state = composition.statePath(file)
         var stamps = stamps

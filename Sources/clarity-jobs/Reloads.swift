@@ -15,6 +15,23 @@ final class JobFileInForce: Sendable {
     func replace(by file: JobFile) { current.withLock { $0 = file } }
 }
 
+extension JobFile {
+    /// Whether each account has the sources that it had in a file that was read before, and waits for
+    /// their change if it did; `false` if that has to be found by comparing all accounts.
+    fileprivate func hasSameSources(as former: JobFile) -> Bool {
+        changedAccounts(since: former)?.allSatisfy { former, now in
+            former.isEnabled == now.isEnabled && former.waitsForSources == now.waitsForSources
+                && former.sections.sourcePaths == now.sections.sourcePaths
+        } ?? false
+    }
+}
+
+extension AccountDeclaration {
+    fileprivate var waitsForSources: Bool {
+        jobs.contains { $0.events.contains(.sourceChanged) && !disabled.contains($0.id) }
+    }
+}
+
 /// Reloads the job file when it changes, on SIGHUP, when the machine's time zone changes, and when a
 /// file of its folder of accounts comes, changes or goes; and watches its sources.
 ///
@@ -112,19 +129,21 @@ final class Reloads: Sendable {
             }
             inForce.replace(by: file)
             let jobs = state.withLock { state in
-                state.jobs = composition.jobSet(file, replacing: state.jobs)
+                state.jobs = composition.jobSet(file, replacing: (state.jobs, before))
                 state.faults = []
                 return state.jobs
             }
-            watchSources(of: file)
+            // A watch that goes on has missed nothing.
+            let hasSameSources = file.hasSameSources(as: before)
+            if !hasSameSources { watchSources(of: file) }
             watchAccounts(of: file)
             monitor.apply(
-                composition.hostSettings(file), checks: file.questions,
+                composition.hostSettings(file, jobs), checks: file.questions,
                 environment: composition.commandEnvironment(file))
             send(
                 .reload(jobs, maxParallel: file.mostAttempts, total: file.maxParallelTotal))
             if file.labels != before.labels { send(.labelled(file.labels)) }
-            composition.sourcesSeen(file, monitor).forEach(send)
+            if !hasSameSources { composition.sourcesSeen(file, monitor).forEach(send) }
             console.note(LoopCommand.greeting("reloaded (\(why)),", file))
             composition.reportHeld(file)
             composition.keepValid(file)

@@ -28,7 +28,7 @@ struct AccountAssembly {
     }
 
     /// The jobs as read for each set of changes, so that many accounts cost little more than one.
-    private var variants: [String: Jobs] = [:]
+    var variants: [String: Jobs] = [:]
 
     init(
         _ root: YAMLNode, _ catalogue: JobCatalogue, _ declaration: FileDeclaration,
@@ -132,6 +132,15 @@ struct AccountAssembly {
                 break
             }
         }
+    }
+
+    /// Returns what an account may not share with another one, in a form that `AccountNames` keeps.
+    func names(of account: AccountDeclaration) -> AccountNames.Own {
+        AccountNames.Own(
+            id: account.id, login: account.login?.lowercased(),
+            sources: account.sections.sourcePaths,
+            secrets: catalogue.sections.flatMap { $0.secretVariables(in: account.sections) },
+            hasRole: server?.roleBytes(cutOf: account.id) == nil)
     }
 
     /// The key of the section with sources.
@@ -250,6 +259,50 @@ struct AccountAssembly {
         case .mapping(let entries):
             "{\(entries.map { "\($0.key)\u{2}\(text($0.value))" }.joined(separator: "\u{1}"))}"
         }
+    }
+}
+
+/// What accounts must not share: logins, sources and roles; and the variables of their secrets.
+struct AccountNames: Sendable {
+    /// The names of one account.
+    struct Own {
+        var id: AccountID
+        var login: String?
+        var sources: [String]
+        var secrets: [String]
+        /// Whether the account has a role of its own on a server, if there is one.
+        var hasRole: Bool
+    }
+
+    private var logins: [String: AccountID] = [:]
+    private var readers: [String: AccountID] = [:]
+    private var secrets: [String: Int] = [:]
+
+    /// The variables that have secrets of accounts.
+    var secretVariables: Dictionary<String, Int>.Keys { secrets.keys }
+
+    /// Adds an account; returns whether it shares nothing with those that are known.
+    mutating func add(_ own: Own) -> Bool {
+        for secret in own.secrets { secrets[secret, default: 0] += 1 }
+        var isAlone = own.hasRole
+        if let login = own.login {
+            isAlone = logins.updateValue(own.id, forKey: login) == nil && isAlone
+        }
+        for path in own.sources {
+            let other = readers.updateValue(own.id, forKey: path)
+            isAlone = (other == nil || other == own.id) && isAlone
+        }
+        return isAlone
+    }
+
+    /// Removes an account that shares nothing with the others.
+    mutating func remove(_ own: Own) {
+        for secret in own.secrets {
+            let count = secrets[secret, default: 0] - 1
+            secrets[secret] = count > 0 ? count : nil
+        }
+        if let login = own.login { logins[login] = nil }
+        for path in own.sources { readers[path] = nil }
     }
 }
 

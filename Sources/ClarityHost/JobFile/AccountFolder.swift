@@ -13,20 +13,6 @@ struct AccountFolder {
     private let memory: AccountMemory?
     private let writers: WriterCheck?
 
-    /// An account's file.
-    struct File {
-        var name: String
-        /// Taken before the file was read; `nil` if nobody remembers it.
-        var stamp: FileStamp?
-        var content: Content
-    }
-
-    enum Content {
-        /// The file is as it was when it was read.
-        case known(AccountDeclaration)
-        case read(DeclaredAccount.Listed)
-    }
-
     /// The maximum number of accounts in a folder.
     static let mostAccounts = 100_000
     static let ending = ".yaml"
@@ -41,46 +27,109 @@ struct AccountFolder {
         self.writers = writers
     }
 
-    /// Reads the files that are not remembered, and reports the faults of every one.
+    /// Reads the files that are not as they were when they were last read, and reports the faults of
+    /// every one of them.
     ///
     /// - Parameter position: where the job file names the folder.
-    /// - Returns: the accounts by id.
-    func files(named position: YAMLNode.Position, _ decoding: inout Decoding) -> [File] {
+    /// - Returns: the accounts that could be read, by the names of their files. Those that are as
+    ///   they were are taken over.
+    func accounts(
+        named position: YAMLNode.Position, _ assembly: inout AccountAssembly,
+        _ decoding: inout Decoding
+    ) -> DeclaredAccounts.Reading {
+        guard let names = names(named: position, &decoding) else {
+            return DeclaredAccounts.Reading()
+        }
+        let known = memory?.take() ?? AccountMemory.Files()
+        var files = AccountMemory.Files(capacity: names.count)
+        assembly.variants = known.variants
+        var change = AccountChange()
+        let beginning = FileStamp.now
+        let folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        defer { if folder >= 0 { close(folder) } }
+        var place = 0
+        for (index, name) in names.enumerated() {
+            // Both lists of names ascend.
+            while place < known.names.count, known.names[place] < name {
+                change.remove(known.accounts[place])
+                place += 1
+            }
+            let isKnown = place < known.names.count && known.names[place] == name
+            defer { if isKnown { place += 1 } }
+            let former = isKnown ? known.accounts[place] : nil
+            let stamp = memory == nil ? nil : FileStamp(of: name, in: folder)
+            if let former, let stamp, known.stamps[place] == stamp, isSafe(name, stamp) {
+                files.append(name, stamp, former)
+                continue
+            }
+            files.countRead += 1
+            let number = index + 1
+            decoding.files[number] = "\(path)/\(name)"
+            let listed = account(name, number, &decoding)
+            let account = listed.flatMap { assembly.declaration(of: $0, &decoding) }
+            if let listed, let account {
+                change.put(account, listed, at: files.names.count, after: former)
+                let settled = stamp.flatMap { stamp in
+                    memory.map { stamp.age(at: beginning) > $0.settlingTime } == true ? stamp : nil
+                }
+                files.append(name, settled, account)
+            } else if let former {
+                change.remove(former)
+            }
+        }
+        known.accounts[place...].forEach { change.remove($0) }
+        // Some of them may belong to accounts that have changed since.
+        let areFew = assembly.variants.count <= max(64, files.names.count)
+        files.variants = areFew ? assembly.variants : [:]
+        (files.shared, files.lineage) = (known.shared, known.lineage)
+        if !change.apply(to: &files, assembly) {
+            assembly.reportShared(
+                files.accounts.enumerated().map { (change.listed[$0], $1) }, &decoding)
+        }
+        let reading = DeclaredAccounts.Reading(
+            all: files.accounts, names: files.shared, lineage: files.lineage)
+        memory?.remember(files)
+        return reading
+    }
+
+    /// Whether nobody else may write the way to a file, if it is a link; that to the folder is
+    /// checked before.
+    private func isSafe(_ name: String, _ stamp: FileStamp) -> Bool {
+        guard stamp.isLink, let writers else { return true }
+        do throws(JobFileFault) {
+            try writers.checkLink("\(path)/\(name)")
+            return true
+        } catch {
+            // The file is read again, which reports it.
+            return false
+        }
+    }
+
+    /// Returns the names of the files in ascending order; `nil` if there is a fault.
+    private func names(
+        named position: YAMLNode.Position, _ decoding: inout Decoding
+    ) -> [String]? {
         do throws(JobFileFault) {
             try writers?.checkWay(to: path)
         } catch {
             decoding.report([error.at(position)])
-            return []
+            return nil
         }
         guard let names = AccountFolder.names(in: path) else {
             decoding.report(
                 position,
                 "cannot read the folder of accounts \(shown(path)): "
                     + SystemError().reason)
-            return []
+            return nil
         }
         guard names.count <= AccountFolder.mostAccounts else {
             decoding.report(
                 position,
                 "the folder of accounts \(shown(path)) has \(names.count) files, wanted at most "
                     + "\(AccountFolder.mostAccounts)")
-            return []
+            return nil
         }
-        var files: [File] = []
-        files.reserveCapacity(names.count)
-        for (index, name) in names.enumerated() {
-            let stamp = memory == nil ? nil : FileStamp(of: "\(path)/\(name)")
-            if let stamp, let account = memory?.account(of: name, stamp) {
-                files.append(File(name: name, stamp: stamp, content: .known(account)))
-                continue
-            }
-            let number = index + 1
-            decoding.files[number] = "\(path)/\(name)"
-            if let account = account(name, number, &decoding) {
-                files.append(File(name: name, stamp: stamp, content: .read(account)))
-            }
-        }
-        return files
+        return names
     }
 
     private func account(
@@ -149,14 +198,41 @@ extension JobFileFault {
 /// It forgets everything when the job file is another, and whenever there is a fault, so that a
 /// report is always that of a whole reading.
 public final class AccountMemory: Sendable {
+    /// The accounts as they were last read, in the order of their files' names.
+    struct Files {
+        private(set) var names: [String] = []
+        /// `nil` for a file that has to be read again.
+        private(set) var stamps: [FileStamp?] = []
+        private(set) var accounts: [AccountDeclaration] = []
+        /// The jobs as read for each set of changes (`AccountAssembly.variants`).
+        var variants: [String: AccountAssembly.Jobs] = [:]
+        var shared = AccountNames()
+        var lineage = Lineage<[Int]>()
+        /// How many files were read, and not taken over.
+        var countRead = 0
+
+        /// Creates an empty list.
+        init(capacity: Int = 0) {
+            names.reserveCapacity(capacity)
+            stamps.reserveCapacity(capacity)
+            accounts.reserveCapacity(capacity)
+        }
+
+        mutating func append(_ name: String, _ stamp: FileStamp?, _ account: AccountDeclaration) {
+            names.append(name)
+            stamps.append(stamp)
+            accounts.append(account)
+        }
+    }
+
     private struct State {
         /// The job file of which the accounts are.
         var jobFile: [UInt8] = []
-        var accounts: [String: (stamp: FileStamp, account: AccountDeclaration)] = [:]
+        var files = Files()
     }
 
     private let state = Mutex(State())
-    private let settlingTime: Int64
+    let settlingTime: Int64
 
     /// Creates a memory that knows nothing.
     ///
@@ -175,24 +251,61 @@ public final class AccountMemory: Sendable {
     }
 
     /// Whether any account is known.
-    var isEmpty: Bool { state.withLock { $0.accounts.isEmpty } }
+    var isEmpty: Bool { state.withLock { $0.files.names.isEmpty } }
 
-    /// Returns the account of a file that is as it was when it was read.
-    func account(of name: String, _ stamp: FileStamp) -> AccountDeclaration? {
+    /// How many files were read the last time.
+    var countRead: Int { state.withLock { $0.files.countRead } }
+
+    /// Returns what is known, and forgets it until `remember`.
+    func take() -> Files {
         state.withLock { state in
-            state.accounts[name].flatMap { $0.stamp == stamp ? $0.account : nil }
+            defer { state.files = Files() }
+            return state.files
         }
     }
 
-    /// Replaces what is known.
-    func remember(_ accounts: [(name: String, stamp: FileStamp, account: AccountDeclaration)]) {
-        state.withLock { state in
-            state.accounts = [:]
-            state.accounts.reserveCapacity(accounts.count)
-            for (name, stamp, account) in accounts where stamp.age > settlingTime {
-                state.accounts[name] = (stamp, account)
-            }
+    func remember(_ files: Files) { state.withLock { $0.files = files } }
+}
+
+/// What differs between two readings of a folder.
+private struct AccountChange {
+    /// The accounts that are gone or replaced, and those that came or replace them.
+    private var gone: [AccountDeclaration] = []
+    private var come: [AccountDeclaration] = []
+    /// The indices of the accounts that were replaced.
+    private var replaced: [Int] = []
+    /// The accounts that came, as written, by their indices.
+    private(set) var listed: [Int: DeclaredAccount.Listed] = [:]
+
+    mutating func remove(_ account: AccountDeclaration) { gone.append(account) }
+
+    /// Notes an account that was read, and what it replaces.
+    mutating func put(
+        _ account: AccountDeclaration, _ written: DeclaredAccount.Listed, at index: Int,
+        after former: AccountDeclaration?
+    ) {
+        guard account != former else { return }
+        listed[index] = written
+        come.append(account)
+        guard let former else { return }
+        gone.append(former)
+        replaced.append(index)
+    }
+
+    /// Changes what the accounts are compared by; returns whether they share nothing that they must
+    /// not.
+    func apply(to files: inout AccountMemory.Files, _ assembly: AccountAssembly) -> Bool {
+        if gone.count != replaced.count || come.count != replaced.count {
+            files.lineage = Lineage()
+        } else if !replaced.isEmpty {
+            files.lineage = Lineage(of: replaced, after: files.lineage)
         }
+        gone.forEach { files.shared.remove(assembly.names(of: $0)) }
+        var areApart = true
+        for account in come {
+            areApart = files.shared.add(assembly.names(of: account)) && areApart
+        }
+        return areApart
     }
 }
 
@@ -202,6 +315,8 @@ public struct FileStamp: Hashable, Sendable {
     private let inode: UInt64
     private let size: Int
     private let changedNanoseconds: Int64
+    /// Whether the file is reached by a link in the folder for which the stamp was made.
+    fileprivate let isLink: Bool
 
     /// The nanoseconds after a change from which on another one is sure to get another time: the
     /// kernel's clock of changes ticks every few milliseconds.
@@ -211,15 +326,29 @@ public struct FileStamp: Hashable, Sendable {
     init?(of path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// Returns `nil` if an open folder has no such file.
+    fileprivate init?(of name: String, in folder: Int32) {
+        var status = stat()
+        guard fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
+        guard status.st_mode & S_IFMT == S_IFLNK else {
+            self.init(status)
+            return
+        }
+        guard fstatat(folder, name, &status, 0) == 0 else { return nil }
+        self.init(status, isLink: true)
+    }
+
+    private init(_ status: stat, isLink: Bool = false) {
+        self.isLink = isLink
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         size = Int(status.st_size)
         changedNanoseconds =
             Int64(status.st_ctim.tv_sec) * 1_000_000_000 + Int64(status.st_ctim.tv_nsec)
     }
-
-    /// The nanoseconds since the last change.
-    var age: Int64 { age(at: FileStamp.now) }
 
     fileprivate func age(at nanoseconds: Int64) -> Int64 { nanoseconds - changedNanoseconds }
 

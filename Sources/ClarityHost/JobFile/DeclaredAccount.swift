@@ -96,6 +96,14 @@ struct DeclaredAccount: Sendable {
 enum DeclaredAccounts: Sendable {
     case list([DeclaredAccount.Listed])
     case folder(String)
+
+    /// The accounts as they were read.
+    struct Reading: Sendable {
+        var all: [AccountDeclaration] = []
+        var names = AccountNames()
+        /// The reading before, and the indices of the accounts that differ.
+        var lineage = Lineage<[Int]>()
+    }
 }
 
 extension ValueSchema where Value == DeclaredAccounts {

@@ -49,6 +49,8 @@ public struct JobFile: Hashable, Sendable {
     public var accounts: [AccountDeclaration]?
     /// The folder with the accounts' files, if the file names one.
     public var accountsFolder: String?
+    /// The file as it was read before, and the indices of the accounts that differ.
+    var lineage = Lineage<[Int]>()
     /// The variables in which this file or single accounts have master keys and the secrets of
     /// notices: no program of the file may find them.
     public internal(set) var secretVariables: Set<String> = []
@@ -96,19 +98,46 @@ extension JobFile {
             ]
         }
         guard let accounts else { return [JobGroup(jobs: enabledJobs, sections: sections)] }
-        // Accounts that share their jobs also share the enabled ones.
-        var shared: (all: [Job], disabled: Set<JobID>, enabled: [Job])?
-        return accounts.filter(\.isEnabled).map { account in
-            if shared?.all != account.jobs || shared?.disabled != account.disabled {
-                shared = (
-                    account.jobs, account.disabled,
-                    JobFile.enabled(account.jobs, without: account.disabled)
-                )
-            }
-            return JobGroup(
-                account: account.id, jobs: shared?.enabled ?? [], sections: account.sections,
-                host: host)
-        }
+        var enabled = EnabledJobs()
+        return accounts.filter(\.isEnabled).map { group(of: $0, &enabled) }
+    }
+
+    private func group(of account: AccountDeclaration, _ enabled: inout EnabledJobs) -> JobGroup {
+        JobGroup(
+            account: account.id, jobs: enabled.jobs(of: account), sections: account.sections,
+            host: host)
+    }
+
+    /// The sections of all groups.
+    public var groupedSections: [SectionValues] {
+        guard account == nil, let accounts else { return groups.map(\.sections) }
+        return accounts.filter(\.isEnabled).map(\.sections)
+    }
+
+    /// The number of jobs in all groups.
+    public var groupedJobCount: Int {
+        guard account == nil, let accounts else { return groups.reduce(0) { $0 + $1.jobs.count } }
+        var enabled = EnabledJobs()
+        return accounts.reduce(0) { $0 + ($1.isEnabled ? enabled.jobs(of: $1).count : 0) }
+    }
+
+    /// Returns the accounts that differ from those of a file that was read before, as they were and
+    /// as they are; `nil` if anything else may differ, such as which accounts there are.
+    public func changedAccounts(
+        since former: JobFile
+    ) -> [(former: AccountDeclaration, now: AccountDeclaration)]? {
+        guard let accounts, let others = former.accounts else { return nil }
+        return lineage.changes(since: former.lineage)?.map { (others[$0], accounts[$0]) }
+    }
+
+    /// Returns the groups that differ from those of a file that was read before; `nil` if anything
+    /// else may differ, such as which accounts are enabled.
+    public func changedGroups(since former: JobFile) -> [JobGroup]? {
+        guard let changed = changedAccounts(since: former),
+            changed.allSatisfy({ $0.former.isEnabled == $0.now.isEnabled })
+        else { return nil }
+        var enabled = EnabledJobs()
+        return changed.map(\.now).filter(\.isEnabled).map { group(of: $0, &enabled) }
     }
 
     /// Returns a group for each of `count` invented accounts, which declare nothing of their own.
@@ -120,12 +149,15 @@ extension JobFile {
 
     /// The jobs of every account, each kind of them once: for questions about what jobs need.
     public var distinctJobs: [Job] {
-        guard accounts != nil else { return enabledJobs }
+        guard let accounts else { return enabledJobs }
+        var enabled = EnabledJobs()
         var lists: [[Job]] = []
-        // Most accounts share the first list, which is cheaper to compare than to hash.
         var seen: Set<[Job]> = []
-        for group in groups where group.jobs != lists.first && seen.insert(group.jobs).inserted {
-            lists.append(group.jobs)
+        // Most accounts share one list, which is cheaper to recognise by its place than to hash.
+        var places: Set<UnsafePointer<Job>?> = []
+        for account in accounts where account.isEnabled {
+            let jobs = enabled.jobs(of: account)
+            if places.insert(jobs.place).inserted, seen.insert(jobs).inserted { lists.append(jobs) }
         }
         return lists.flatMap(\.self)
     }
@@ -161,6 +193,26 @@ extension JobFile {
         }
         return file
     }
+}
+
+/// Makes the enabled jobs of accounts, once for all accounts that share their jobs.
+private struct EnabledJobs {
+    private var known: [UnsafePointer<Job>?: [(disabled: Set<JobID>, enabled: [Job])]] = [:]
+
+    mutating func jobs(of account: AccountDeclaration) -> [Job] {
+        if account.disabled.isEmpty { return account.jobs }
+        let place = account.jobs.place
+        let made = known[place]?.first { $0.disabled == account.disabled }
+        if let made { return made.enabled }
+        let enabled = JobFile.enabled(account.jobs, without: account.disabled)
+        known[place, default: []].append((account.disabled, enabled))
+        return enabled
+    }
+}
+
+extension [Job] {
+    /// Where the jobs are, by which arrays that are one and the same are told at once.
+    fileprivate var place: UnsafePointer<Job>? { withUnsafeBufferPointer(\.baseAddress) }
 }
 
 /// A fault in a job file, or a setting that can never take effect.

@@ -158,7 +158,7 @@ public struct JobFileReader: Sendable {
         reportMissingSections(of: listed, root, &decoding)
         let implied = ImpliedJobs(catalogue, declaration.sections)
         implied.report(takenIn: listed, &decoding)
-        var accounts: [AccountDeclaration]?
+        var accounts: DeclaredAccounts.Reading?
         var sections = declaration.sections
         var assembly = AccountAssembly(root, catalogue, declaration, defaults, checks, kinds)
         if let field = declaration.accounts {
@@ -194,13 +194,13 @@ public struct JobFileReader: Sendable {
         file.server = declaration.store.server
         file.labels = Set(declaration.labels.compactMap(\.value))
         file.maxParallelTotal = defaults.maxParallelTotal
-        file.accounts = accounts
+        file.accounts = accounts?.all
+        file.lineage = accounts?.lineage ?? file.lineage
         if case .folder(let folder)? = declaration.accounts?.value { file.accountsFolder = folder }
-        for sections in [declaration.sections] + (accounts ?? []).map(\.sections) {
-            for section in catalogue.sections {
-                file.secretVariables.formUnion(section.secretVariables(in: sections))
-            }
+        for section in catalogue.sections {
+            file.secretVariables.formUnion(section.secretVariables(in: declaration.sections))
         }
+        if let accounts { file.secretVariables.formUnion(accounts.names.secretVariables) }
         for job in file.jobs {
             file.secretVariables.formUnion(kinds[job.kind]?.secretNames(in: job.options) ?? [])
         }
@@ -213,37 +213,23 @@ public struct JobFileReader: Sendable {
     private func declarations(
         _ field: Field<DeclaredAccounts>, _ assembly: inout AccountAssembly,
         _ memory: AccountMemory?, _ decoding: inout Decoding
-    ) -> [AccountDeclaration] {
-        var accounts: [(listed: DeclaredAccount.Listed?, declaration: AccountDeclaration)] = []
-        var known: [(name: String, stamp: FileStamp, account: AccountDeclaration)] = []
+    ) -> DeclaredAccounts.Reading {
+        var reading = DeclaredAccounts.Reading()
         switch field.value {
         case .list(let listed)?:
-            accounts = listed.compactMap { account in
+            let accounts = listed.compactMap { account in
                 assembly.declaration(of: account, &decoding).map { (account, $0) }
             }
-        case .folder? where skipsAccountFiles: return []
-        case .folder(let path)?:
-            let folder = AccountFolder(
-                path, DeclaredAccount.schema(catalogue), memory: memory, writers: writers)
-            for file in folder.files(named: field.position, &decoding) {
-                switch file.content {
-                case .known(let account): accounts.append((nil, account))
-                case .read(let listed):
-                    guard let account = assembly.declaration(of: listed, &decoding) else {
-                        continue
-                    }
-                    accounts.append((listed, account))
-                }
-                guard let stamp = file.stamp, let account = accounts.last?.declaration else {
-                    continue
-                }
-                known.append((file.name, stamp, account))
-            }
-        case nil: return []
+            reading.all = accounts.map(\.1)
+            for account in reading.all { _ = reading.names.add(assembly.names(of: account)) }
+            assembly.reportShared(accounts, &decoding)
+        case .folder(let path)? where !skipsAccountFiles:
+            reading = AccountFolder(
+                path, DeclaredAccount.schema(catalogue), memory: memory, writers: writers
+            ).accounts(named: field.position, &assembly, &decoding)
+        case .folder?, nil: break
         }
-        assembly.reportShared(accounts, &decoding)
-        memory?.remember(known)
-        return accounts.map(\.declaration)
+        return reading
     }
 
     private func folder(of path: String) -> String {

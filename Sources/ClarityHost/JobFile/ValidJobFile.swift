@@ -110,6 +110,8 @@ extension JobFile {
         }
         var file = self
         file.heldFaults = faults.map { $0.text(path: path) }
+        // More may differ than the accounts that were read again.
+        file.lineage = Lineage()
         file.held = jobs
         file.jobs = JobFile.holding(jobs, among: file.jobs, &file.disabled, root)
         // A section implies a job of the same name.

@@ -90,6 +90,14 @@ public struct JobSet: Hashable, Sendable {
         var first: Int
 
         var places: Range<Int> { first..<(first + group.jobs.count) }
+
+        /// Returns the places whose jobs differ from those of a group with as many jobs.
+        func placesChanged(to other: JobGroup) -> [Int] {
+            let isSame = group.host == other.host
+            // Arrays that are one and the same are equal at once.
+            if isSame, group.jobs == other.jobs { return [] }
+            return places.filter { !isSame || group.jobs[$0 - first] != other.jobs[$0 - first] }
+        }
     }
 
     private var spans: [Span] = []
@@ -105,6 +113,8 @@ public struct JobSet: Hashable, Sendable {
 
     /// The groups that limit the jobs.
     private var limited = LimitedJobs()
+    /// The set from which `replacing` made this one, and the places whose jobs differ.
+    private var lineage = Lineage<Set<Int>>()
 
     /// The groups of the set.
     package var groups: [JobGroup] { spans.map(\.group) }
@@ -164,11 +174,30 @@ public struct JobSet: Hashable, Sendable {
                     group.jobs.enumerated().map { ($1.id, $0) }, uniquingKeysWith: { one, _ in one }
                 )
             }
-            guard group.jobs.contains(where: { $0.events.contains(.sourceChanged) }) else {
-                continue
-            }
-            for path in group.sections.sourcePaths { readers[path, default: []].append(index) }
+            for path in group.sourcesInWait { readers[path, default: []].append(index) }
         }
+    }
+
+    /// Returns the set with other groups of some of its accounts, which costs nothing for the other
+    /// accounts.
+    ///
+    /// - Returns: `nil` if more would change than jobs at their places: which accounts there are, the
+    ///   number of an account's jobs, their limits, or which sources they wait for.
+    public func replacing(_ groups: [JobGroup]) -> JobSet? {
+        var set = self
+        var changed: Set<Int> = []
+        for group in groups {
+            guard group.account != nil, let index = indices[group.account] else { return nil }
+            let span = spans[index]
+            guard span.group.jobs.map(\.id) == group.jobs.map(\.id),
+                span.group.jobs.map(\.groups) == group.jobs.map(\.groups),
+                span.group.sourcesInWait == group.sourcesInWait
+            else { return nil }
+            set.spans[index].group = group
+            changed.formUnion(span.placesChanged(to: group))
+        }
+        set.lineage = Lineage(of: changed, after: lineage)
+        return set
     }
 
     // MARK: By place
@@ -192,6 +221,7 @@ public struct JobSet: Hashable, Sendable {
     /// Returns the places whose job is not the same as in a former set; those of former jobs that
     /// are gone are among them.
     func places(changedSince former: JobSet) -> Set<Int> {
+        if let known = lineage.changes(since: former.lineage) { return known }
         var changed: Set<Int> = []
         for span in spans {
             let known = former.span(of: span.group.account)
@@ -260,6 +290,11 @@ public struct JobSet: Hashable, Sendable {
     /// Returns the starts that the limits of the jobs' groups depend on; `nil` for none.
     public func recall(at now: Instant) -> StartRecall? { limited.recall(at: now) }
 
+    /// Returns the sources of an account, or those of a job file without accounts.
+    public func sourcePaths(of account: AccountID?) -> [String] {
+        span(of: account)?.group.sections.sourcePaths ?? []
+    }
+
     /// Returns the priority of a job.
     func priority(of id: JobID) -> Job.Priority? {
         find(id).map { $0.group.jobs[$0.index].priority }
@@ -306,7 +341,41 @@ public struct JobSet: Hashable, Sendable {
 }
 
 extension JobGroup {
+    /// The sources whose change a job of the group waits for.
+    fileprivate var sourcesInWait: [String] {
+        jobs.contains { $0.events.contains(.sourceChanged) } ? sections.sourcePaths : []
+    }
+
     func jobs(on event: EventName) -> [Job] {
         jobs.indices.filter { jobs[$0].events.contains(event) }.map { job(at: $0) }
     }
+}
+
+/// From which value another one was made, and what differs, so that nobody has to compare them.
+///
+/// It says nothing about the value itself: any two are equal.
+package struct Lineage<Changes: ExpressibleByArrayLiteral & Sendable>: Hashable, Sendable {
+    /// Stands for one value; copies of the value share it.
+    private final class Mark: Sendable {}
+
+    private let mark = Mark()
+    private let former: (mark: Mark, changes: Changes)?
+
+    /// Creates the lineage of a value that was made from no other.
+    package init() { former = nil }
+
+    /// Creates the lineage of a value that differs from a former one by `changes`.
+    package init(of changes: Changes, after former: Lineage) {
+        self.former = (former.mark, changes)
+    }
+
+    /// Returns what differs from another value; `nil` if that has to be found by comparing.
+    package func changes(since other: Lineage) -> Changes? {
+        if mark === other.mark { return [] }
+        return former?.mark === other.mark ? former?.changes : nil
+    }
+
+    package static func == (_: Lineage, _: Lineage) -> Bool { true }
+
+    package func hash(into _: inout Hasher) {}
 }

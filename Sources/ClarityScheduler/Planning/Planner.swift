@@ -277,10 +277,12 @@ struct Agenda: Hashable, Sendable {
 
     /// Removes the entries of these places.
     mutating func remove(_ places: Set<Int>) {
-        let kept = heap.filter { !places.contains($0.place) }
-        guard kept.count < heap.count else { return }
-        // An array in ascending order is a heap.
-        heap = kept.sorted { $0.isBefore($1) }
+        guard let first = places.min(), let last = places.max() else { return }
+        let count = heap.count
+        // Most entries are outside the range, and need no look into the set.
+        heap.removeAll { first <= $0.place && $0.place <= last && places.contains($0.place) }
+        guard heap.count < count else { return }
+        for parent in (0..<heap.count / 2).reversed() { sink(parent) }
     }
 
     /// Removes and returns the earliest entry if it is not after `instant`.
@@ -289,14 +291,20 @@ struct Agenda: Hashable, Sendable {
         let last = heap.removeLast()
         guard !heap.isEmpty else { return first }
         heap[0] = last
-        var parent = 0
+        sink(0)
+        return first
+    }
+
+    /// Puts an entry below those of its children that are earlier.
+    private mutating func sink(_ entry: Int) {
+        var parent = entry
         while true {
             var least = parent
             for child in [2 * parent + 1, 2 * parent + 2]
             where child < heap.count && heap[child].isBefore(heap[least]) {
                 least = child
             }
-            guard least != parent else { return first }
+            guard least != parent else { return }
             heap.swapAt(parent, least)
             parent = least
         }

@@ -93,12 +93,11 @@ struct LoopCommand: ComposedCommand {
 
     /// Returns a greeting such as `clarity-jobs: loop over 5 jobs`.
     static func greeting(_ words: String, _ file: JobFile) -> String {
-        let jobs = file.groups.reduce(0) { $0 + $1.jobs.count }
-        let accounts = file.accounts.map {
-            " of \(counted($0.filter(\.isEnabled).count, "accounts"))"
+        let accounts = file.accounts.map { accounts in
+            " of \(counted(accounts.count { $0.isEnabled }, "accounts"))"
         }
         let held = file.held.count + (file.accounts ?? []).count { $0.fault != nil }
-        return "clarity-jobs: \(words) \(counted(jobs, "jobs"))\(accounts ?? "")"
+        return "clarity-jobs: \(words) \(counted(file.groupedJobCount, "jobs"))\(accounts ?? "")"
             + (held > 0 ? ", \(held) held for a fault" : "")
     }
 }

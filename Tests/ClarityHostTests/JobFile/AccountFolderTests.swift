@@ -1,6 +1,7 @@
 import ClarityScheduler
 import Platform
 import Glibc
+import SwiftOverlayShims
 import Testing
 
 @testable import ClarityHost
@@ -240,7 +241,8 @@ import Testing
             #expect(second.map(\.id.rawValue) == ["anna", "ben", "eve"])
             #expect(second[1].login == "ben@example.org")
             #expect(places(second)[0] != nil && places(second)[0] == places(first)[0])
-            #expect(places(second)[1] != places(first)[1])
+            #expect(places(second)[1] == places(first)[0])
+            #expect(memory.countRead == 2)
         }
     }
 
@@ -265,7 +267,8 @@ import Testing
 
             let (first, second) = (try files.accounts(memory), try files.accounts(memory))
 
-            #expect(places(first) != places(second))
+            #expect(first == second)
+            #expect(memory.countRead == 1)
         }
     }
 
@@ -286,6 +289,103 @@ import Testing
                     == "accounts.d/ben.yaml:2:8: login of account `ben` is also that of `anna`: "
                     + "the backend would get both under one name")
             #expect(after.map(\.id.rawValue) == ["ben"])
+        }
+    }
+
+    /// Files come, change, break, are mended, replaced by renaming, linked and removed, and so is the
+    /// folder and the job file; each reading is compared with one that remembers nothing.
+    @Test(arguments: UInt64(1)...12)
+    func `what is read again is as if nothing had been read before`(seed: UInt64) throws {
+        try SampleFiles.withFolder { folder in
+            let files = try Files(folder, [:], jobs: Self.job)
+            var random = SeededGenerator(seed: seed)
+            // Half of the readings remember each file at once, and half leave a file time to settle.
+            let isHasty = seed % 2 == 0
+            let memory = AccountMemory(settlingTime: isHasty ? 30_000_000 : -1)
+            var reader = files.reader
+            reader.holdsFaulty = seed % 3 == 0
+            var former = try reader.read(fileAt: "jobs.yaml", remembering: memory)
+            var jobs = JobSet(former.groups)
+            var (takenOver, broken) = (0, 0)
+
+            for step in 0..<60 {
+                if !isHasty { waitForTick() }
+                for _ in 0..<Int.random(in: 0...2, using: &random) {
+                    try change(files, step, &random)
+                }
+                let whole = Result { () throws(JobFileFaults) in
+                    try reader.read(fileAt: "jobs.yaml")
+                }
+                let again = Result { () throws(JobFileFaults) in
+                    try reader.read(fileAt: "jobs.yaml", remembering: memory)
+                }
+
+                #expect(again == whole, "seed \(seed), step \(step)")
+                guard case .success(let now) = again else {
+                    broken += 1
+                    continue
+                }
+                broken += now.heldFaults.isEmpty ? 0 : 1
+                if let groups = now.changedGroups(since: former),
+                    let changed = jobs.replacing(groups)
+                {
+                    takenOver += 1
+                    jobs = changed
+                } else {
+                    jobs = JobSet(now.groups, replacing: jobs)
+                }
+                #expect(jobs.jobs == JobSet(now.groups).jobs, "seed \(seed), step \(step)")
+                former = now
+            }
+            #expect(takenOver > 5 && broken > 5, "\(takenOver) taken over, \(broken) broken")
+        }
+    }
+
+    /// Waits until the kernel's clock of changes has another time: who remembers a file at once does
+    /// not see what is written within the same tick.
+    private func waitForTick() {
+        func tick() -> Int {
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME_COARSE, &now)
+            return now.tv_nsec
+        }
+        let start = tick()
+        while tick() == start { sched_yield() }
+    }
+
+    private func change(
+        _ files: Files, _ step: Int, _ random: inout SeededGenerator
+    ) throws {
+        let name = "a\(Int.random(in: 0..<8, using: &random)).yaml"
+        let path = "\(files.folder)/accounts.d/\(name)"
+        let texts = [
+            "", "login: \(step)@example.org\n", "enabled: false\n", "login: same@example.org\n",
+            "jobs: { a: { schedule: { every: 2h } } }\n", "time_zone: Europe/Berlin\n",
+            "jobs: { a: { enabled: false } }\n",
+        ]
+        let text = texts[Int.random(in: texts.indices, using: &random)]
+        switch Int.random(in: 0..<12, using: &random) {
+        case 0..<5: try files.write(name, text)
+        case 5:
+            try files.write(".draft", text)
+            rename("\(files.folder)/accounts.d/.draft", path)
+        case 6: files.remove(name)
+        case 7: try files.write(name, "lgin: x\n")
+        case 8:
+            try SampleFiles.write("\(files.folder)/elsewhere.yaml", Array(text.utf8))
+            files.remove(name)
+            symlink("\(files.folder)/elsewhere.yaml", path)
+        case 9: try SampleFiles.write("\(files.folder)/elsewhere.yaml", Array(text.utf8))
+        case 10: try files.writeJobFile("schedule: { every: \(step + 1)m }")
+        default:
+            let (old, new) = ("\(files.folder)/old.d", "\(files.folder)/accounts.d")
+            for other in AccountFolder.names(in: old) ?? [] { unlink("\(old)/\(other)") }
+            rmdir(old)
+            rename(new, old)
+            mkdir(new, 0o700)
+            for other in AccountFolder.names(in: old) ?? [] where Bool.random(using: &random) {
+                rename("\(old)/\(other)", "\(new)/\(other)")
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
-import ClarityScheduler
 import ClarityTestSupport
 import Testing
+
+@testable import ClarityScheduler
 
 struct AccountsTests {
     /// A set in which each account has the same jobs.
@@ -160,6 +161,52 @@ struct AccountsTests {
         // 16.7 a minute on average; by chance alone hardly ever more than twice as many.
         #expect(counts.max() ?? 0 < 40)
         #expect(counts.min() ?? 0 > 2)
+    }
+
+    /// Some of the groups change: their jobs, sources and limits, and which accounts there are.
+    @Test(arguments: UInt64(1)...20)
+    func `a set with some groups replaced is as one that is made of all groups`(
+        seed: UInt64
+    ) throws {
+        var random = SeededGenerator(seed: seed)
+        let schedules: [Schedule?] = [.every(.seconds(3600)), .every(.seconds(60)), nil]
+        var groups = try (0..<30).map { try group("a\($0)", random.next(), schedules) }
+        var jobs = JobSet(groups)
+        var replaced = 0
+
+        for _ in 0..<50 {
+            let former = jobs
+            let changed = (0..<Int.random(in: 0...3, using: &random))
+                .map { _ in Int.random(in: groups.indices, using: &random) }
+            for index in Set(changed) {
+                let name = try #require(groups[index].account).rawValue
+                groups[index] = try group(name, random.next(), schedules)
+            }
+            let short = jobs.replacing(Set(changed).map { groups[$0] })
+            replaced += short == nil ? 0 : 1
+            jobs = short ?? JobSet(groups, replacing: jobs)
+
+            let whole = JobSet(groups, replacing: former)
+            #expect(jobs == whole, "seed \(seed)")
+            #expect(jobs.jobs == JobSet(groups).jobs)
+            #expect(jobs.places(changedSince: former) == whole.places(changedSince: former))
+            #expect(jobs.places(changedSince: jobs) == [])
+        }
+        #expect(replaced > 10)
+    }
+
+    /// Returns one of a few groups of an account.
+    private func group(
+        _ name: String, _ choice: UInt64, _ schedules: [Schedule?]
+    ) throws -> JobGroup {
+        let account: AccountID = try #require(AccountID(name))
+        var one = try job("one", schedule: schedules[Int(choice % 3)])
+        if choice % 7 == 0 { one.events = [.sourceChanged] }
+        if choice % 11 == 0 { one.groups = [LimitGroup("few", atOnce: 1)] }
+        let jobs = choice % 13 == 0 ? [one, try job("two", schedule: nil)] : [one]
+        var sections = SectionValues()
+        sections.sourcePaths = choice % 5 == 0 ? ["/\(name)"] : []
+        return JobGroup(account: account, jobs: jobs, sections: sections, host: "host")
     }
 
     @Test func `accounts that come and go leave the others' plans alone`() throws {
