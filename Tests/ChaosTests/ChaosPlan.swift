@@ -13,11 +13,13 @@ struct ChaosPlan {
 
     let seed: UInt64
     let isWhole: Bool
+    private let seconds: Int?
 
     private init() {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         seed = variable("CLARITY_CHAOS_SEED").flatMap { UInt64($0) } ?? UInt64(time(nil) / 86400)
         isWhole = variable("CLARITY_CHAOS") == "whole"
+        seconds = variable("CLARITY_CHAOS_SECONDS").flatMap { Int($0) }
         print(
             "chaos: seed \(seed), \(isWhole ? "the whole" : "a slice"); again: CLARITY_CHAOS_SEED=\(seed)"
         )
@@ -25,6 +27,12 @@ struct ChaosPlan {
 
     /// Returns one of the two sizes, depending on `isWhole`.
     func size(slice: Int, whole: Int) -> Int { isWhole ? whole : slice }
+
+    /// Returns how long a part goes on that ends by time: `CLARITY_CHAOS_SECONDS`, or else one of the
+    /// two numbers of seconds.
+    func span(slice: Int, whole: Int) -> Duration {
+        .seconds(seconds ?? size(slice: slice, whole: whole))
+    }
 
     /// Returns the generator of one part. Its draws do not depend on those of other parts.
     func generator(_ part: String) -> SeededGenerator {

@@ -123,6 +123,12 @@ public final class PostgresServer: Sendable {
         while let line = await program.readErrorLine(), line != "ended" {}
     }
 
+    /// Ends the server as its service does, which ends all sessions first.
+    public func stop() async {
+        program.writeLine("stop")
+        while let line = await program.readErrorLine(), line != "ended" {}
+    }
+
     /// Stops all processes of the server: it neither answers nor ends a connection.
     public func freeze() async {
         program.writeLine("freeze")
@@ -151,7 +157,7 @@ public final class PostgresServer: Sendable {
         try await restart()
     }
 
-    /// Starts the server again after a crash.
+    /// Starts the server again after its end.
     public func restart() async throws {
         program.writeLine("start")
         try await waitUntilReady()
@@ -196,6 +202,7 @@ public final class PostgresServer: Sendable {
         while read -r line; do
             case $line in
             crash) end QUIT ;;
+            stop) end INT ;;
             start) start "$@" ;;
             freeze)
                 kill -STOP "$server"

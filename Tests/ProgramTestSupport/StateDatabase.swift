@@ -60,6 +60,16 @@ final class StateDatabase: Sendable {
     /// Ends all sessions, as a restart of the server does.
     func endSessions() throws { try server.endSessions(of: address.database) }
 
+    /// Returns the process of the loop that leads; `nil` if none does now.
+    func leader() throws -> pid_t? {
+        try server.administrator(of: address.database).first(
+            """
+            SELECT split_part(application_name, '/', 2) FROM pg_stat_activity, clarity_history.lead
+            WHERE split_part(application_name, ' ', 2) = leader
+            """
+        ) { pid_t($0.text(0)) }
+    }
+
     /// Waits until the server has noticed the end of all programs that used the database. What they
     /// had locked is free then.
     func waitUntilUnused() async throws {

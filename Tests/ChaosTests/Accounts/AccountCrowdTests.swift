@@ -15,7 +15,7 @@ struct AccountCrowdTests {
         let scene = try await AccountScene(
             plan.size(slice: 6, whole: 50), policy, every: plan.isWhole ? "30s" : "2s")
         let crowd = AccountCrowd(
-            scene: scene, plan: plan, length: .seconds(plan.size(slice: 3, whole: 60)))
+            scene: scene, plan: plan, length: plan.span(slice: 3, whole: 60))
 
         try await crowd.run()
         let leftovers = try await crowd.settle()

@@ -11,7 +11,7 @@ struct CrowdTests {
     ) async throws {
         try await prove(
             try await CrowdScene(policy),
-            for: .seconds(ChaosPlan.current.size(slice: 3, whole: 240)))
+            for: ChaosPlan.current.span(slice: 3, whole: 240))
     }
 
     @Test(
@@ -22,7 +22,7 @@ struct CrowdTests {
     ) async throws {
         try await prove(
             try await CrowdScene(policy, on: try await StateDatabase()),
-            for: .seconds(ChaosPlan.current.size(slice: 3, whole: 90)))
+            for: ChaosPlan.current.span(slice: 3, whole: 90))
     }
 
     private func prove(_ scene: CrowdScene, for length: Duration) async throws {

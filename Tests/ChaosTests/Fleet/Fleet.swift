@@ -3,9 +3,10 @@ import ClarityTestSupport
 import Database
 import Glibc
 @testable import ProgramTestSupport
+import Testing
 
-/// Loops that share a database, each with the folder of a machine of its own and a way of its own to
-/// the server.
+/// Loops that share a database, each on a machine with a name, a folder and a way to the server of
+/// its own.
 final class Fleet {
     /// What befalls a loop or its database.
     enum Fault: String, CaseIterable {
@@ -13,13 +14,35 @@ final class Fleet {
         case kill
         /// A loop freezes for longer than the server waits for it, and goes on.
         case freeze
+        /// Nothing passes between a loop with its workers and the server for a while.
+        case cut
+        /// Nothing passes to the server.
+        case cutRequests = "cut-requests"
+        /// Nothing comes from the server.
+        case cutAnswers = "cut-answers"
         /// The server ends all sessions.
         case sessions
-        /// Nothing passes between a loop with its workers and the server for a while, or nothing in
-        /// one direction.
-        case cut
         /// The server crashes and starts again.
+        case crash
+        /// The server is stopped and starts again.
         case restart
+    }
+
+    /// A fault, and whether it strikes the leader or a follower; `nil` where it strikes the server.
+    struct Strike {
+        var fault: Fault
+        var leads: Bool?
+
+        static let all: [Strike] = Fault.allCases.flatMap { fault in
+            switch fault {
+            case .sessions, .crash, .restart: [Strike(fault: fault)]
+            default: [true, false].map { Strike(fault: fault, leads: $0) }
+            }
+        }
+
+        var name: String {
+            leads.map { "\(fault.rawValue)-\($0 ? "leader" : "follower")" } ?? fault.rawValue
+        }
     }
 
     let scene: AccountScene
@@ -60,18 +83,34 @@ final class Fleet {
 
     deinit { relays.forEach { $0.end() } }
 
+    /// Starts the loop of a machine, under the machine's own name where this system permits that.
     private func start(_ number: Int) throws -> ChildProgram {
         let machine = "\(scene.playground.folder.path)/machine-\(number)"
-        return try scene.start(
-            ["loop"],
-            ["CLARITY_JOBS_STATE": machine, "CLARITY_JOBS_CONFIG": "\(machine).yaml"])
+        let program = "\(ChildProgram.folder)/clarity-jobs"
+        let rename = ["--uts", "sh", "-c", "hostname \"$0\" && exec \"$@\"", name(of: number)]
+        return try scene.playground.start(
+            Fleet.areNamed ? rename + [program, "loop"] : ["loop"],
+            environment: [
+                "CLARITY_JOBS_STATE": machine, "CLARITY_JOBS_CONFIG": "\(machine).yaml",
+                "CLARITY_JOBS_KEY": AccountScene.key,
+            ], program: Fleet.areNamed ? "/usr/bin/unshare" : program)
     }
 
+    /// Whether each loop has a name of its own in the history.
+    static var areNamed: Bool { NetworkNamespace.isPermitted }
+
+    private func name(of number: Int) -> String { "m\(number)" }
+
     /// Makes one fault strike.
-    func strike(_ fault: Fault, using random: inout SeededGenerator) async throws {
-        let number = Int.random(in: loops.indices, using: &random)
+    func strike(_ strike: Strike, using random: inout SeededGenerator) async throws {
         let span = Duration.milliseconds(Int.random(in: 300...4000, using: &random))
-        switch fault {
+        let draw = Int.random(in: 1..<max(2, loops.count), using: &random)
+        var number = 0
+        if let leads = strike.leads {
+            let leader = try await leader()
+            number = leads ? leader : (leader + draw) % loops.count
+        }
+        switch strike.fault {
         case .kill:
             note(try await kill(loops[number]), signal: SIGKILL)
             loops[number] = try start(number)
@@ -79,17 +118,61 @@ final class Fleet {
             loops[number].signal(SIGSTOP)
             try await Task.sleep(for: .milliseconds(2500))
             loops[number].signal(SIGCONT)
+        case .cut: try await cut(number, .all, for: span)
+        case .cutRequests: try await cut(number, .requests, for: span)
+        case .cutAnswers: try await cut(number, .answers, for: span)
         case .sessions: try database.endSessions()
-        case .cut:
-            relays[number].cut(Relay.Cut.allCases.randomElement(using: &random))
-            try await Task.sleep(for: span)
-            relays[number].cut(nil)
-        case .restart:
-            await server.crash()
+        case .crash, .restart:
+            if strike.fault == .crash { await server.crash() } else { await server.stop() }
             try await Task.sleep(for: span / 4)
             try await server.restart()
         }
-        faults[fault.rawValue, default: 0] += 1
+        faults[strike.name, default: 0] += 1
+    }
+
+    private func cut(_ number: Int, _ cut: Relay.Cut, for span: Duration) async throws {
+        relays[number].cut(cut)
+        try await Task.sleep(for: span)
+        relays[number].cut(nil)
+    }
+
+    /// The number of the loop that leads, as soon as one does.
+    private func leader() async throws -> Int {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < deadline {
+            if let process = try database.leader(),
+                let number = loops.firstIndex(where: { $0.processID == process })
+            {
+                return number
+            }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw PostgresServer.Failure("no loop leads after 30 s")
+    }
+
+    /// Waits until the loops have uploaded for each account.
+    func waitForUploads() async throws {
+        let history = try scene.playground.openHistory()
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try history.integer(
+            """
+            SELECT count(DISTINCT job_id) FROM runs
+            WHERE job_id LIKE '%/upload' AND state = 'succeeded'
+            """) != Int64(scene.ids.count)
+        {
+            try #require(ContinuousClock.now < deadline, "not each account has an upload")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Returns how many attempts each loop carried out, by the history.
+    func attemptsOfLoops() throws -> [String: Int] {
+        let counts = try scene.playground.openHistory().all(
+            "SELECT machine, count(*) FROM attempt_machines GROUP BY machine"
+        ) { ($0.text(0), Int($0.integer(1))) }
+        let all = Dictionary(uniqueKeysWithValues: counts)
+        return Dictionary(
+            uniqueKeysWithValues: relays.indices.map { (name(of: $0), all[name(of: $0)] ?? 0) })
     }
 
     /// Kills a loop, and remembers over what its workers were sending.

@@ -6,6 +6,13 @@ import Testing
     "Several loops and one database", .serialized, .timeLimit(.minutes(50)),
     .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
 struct FleetTests {
+    /// Each fault once, and by turns on the leader and on a follower.
+    private static let slice = Fleet.Fault.allCases.enumerated().compactMap { number, fault in
+        Fleet.Strike.all.first {
+            $0.fault == fault && ($0.leads == nil || $0.leads == (number % 2 == 0))
+        }
+    }
+
     /// Four loops with 200 accounts for half an hour in `make chaos`, and otherwise three with four
     /// for a few faults.
     @Test func `whichever loop dies, freezes or loses the database, each sample arrives once`()
@@ -17,18 +24,18 @@ struct FleetTests {
             plan.size(slice: 3, whole: 4), accounts: plan.size(slice: 4, whole: 200),
             .deduplicates, every: plan.isWhole ? "45s" : "2s")
         let scene = fleet.scene
-        let deadline = ContinuousClock.now + .seconds(plan.size(slice: 0, whole: 1800))
+        let deadline = ContinuousClock.now + plan.span(slice: 0, whole: 1800)
+        let first = plan.isWhole ? Fleet.Strike.all : FleetTests.slice
         var line = ChaosLine("fleet")
-        while line.rounds < Fleet.Fault.allCases.count || ContinuousClock.now < deadline {
+        while line.rounds < first.count || ContinuousClock.now < deadline {
             for id in scene.ids
             where plan.isWhole ? Int.random(in: 0..<8, using: &random) == 0 : true {
                 try scene.grow(id, by: Int.random(in: 0...3, using: &random))
             }
-            let fault =
-                line.rounds < Fleet.Fault.allCases.count
-                ? Fleet.Fault.allCases[line.rounds]
-                : Fleet.Fault.allCases.randomElement(using: &random) ?? .kill
-            try await fleet.strike(fault, using: &random)
+            let strike =
+                line.rounds < first.count
+                ? first[line.rounds] : Fleet.Strike.all.randomElement(using: &random) ?? first[0]
+            try await fleet.strike(strike, using: &random)
             try await Task.sleep(for: .milliseconds(Int.random(in: 200...3000, using: &random)))
             line.rounds += 1
         }
@@ -43,7 +50,11 @@ struct FleetTests {
         cutShort.ports = fleet.cutPorts
         let verdict = try await scene.judge(
             cutShort: cutShort, attempts: try fleet.uploadsCutShort())
-        line.faults = fleet.faults
+        let attempts = try fleet.attemptsOfLoops()
+        let isEveryLoopBusy = attempts.values.allSatisfy { $0 > 0 }
+        line.faults = fleet.faults.merging(
+            attempts.map { ("attempts-on-\($0)", $1) }
+        ) { $1 }
         line.lost = verdict.lost
         line.doubled = verdict.doubled + evidence.overlaps.count
         line.stuck = verdict.stuck + evidence.open.count
@@ -60,15 +71,17 @@ struct FleetTests {
         #expect([line.lost, line.doubled, line.stuck, line.crashes] == [0, 0, 0, 0])
         #expect(audit.status == 0, "\(audit.output)\(audit.errors)")
         #expect(evidence.attempts > scene.ids.count)
+        #expect(isEveryLoopBusy || !Fleet.areNamed, "\(attempts)")
     }
 
     @Test(arguments: ClientMutation.allCases)
     func `a faulty client fails the part about several loops`(
         mutation: ClientMutation
     ) async throws {
-        let fleet = try await Fleet(0, accounts: 2, .resend, mutation: mutation)
+        let fleet = try await Fleet(2, accounts: 4, .resend, mutation: mutation)
 
-        _ = try await fleet.scene.settle()
+        try await fleet.waitForUploads()
+        try await fleet.end()
 
         let verdict = try await fleet.scene.judge(cutShort: .init())
         switch mutation {

@@ -171,13 +171,7 @@ private final class PlacingLoops {
 
     /// The number of the loop that leads.
     func leader() throws -> Int {
-        let note = try admin().first(
-            """
-            SELECT split_part(application_name, '/', 2) FROM pg_stat_activity, clarity_history.lead
-            WHERE split_part(application_name, ' ', 2) = leader
-            """
-        ) { $0.text(0) }
-        let process = try #require(note.flatMap { pid_t($0) })
+        let process = try #require(try database.leader())
         return try #require(loops.first { $0.value.processID == process }?.key)
     }
 

@@ -22,7 +22,7 @@ struct SoakTests {
         var random = plan.generator("soak")
         let scene = try await CrowdScene(keptRuns: 40, timeout: "5s")
         let loop = try WatchedLoop(scene.playground, every: plan.size(slice: 10, whole: 100))
-        let deadline = ContinuousClock.now + .seconds(plan.size(slice: 4, whole: 1800))
+        let deadline = ContinuousClock.now + plan.span(slice: 4, whole: 1800)
         var (events, readers): ([String: Int], [Connection]) = ([:], [])
         var isReadUntil = 0
 
