@@ -114,11 +114,18 @@ extension Archive {
     }
 
     /// Returns the months that stay away.
-    func prunedMonths(_ connection: Connection) throws -> Set<TypeMonth> {
-        Set(
-            try connection.all("SELECT type, month FROM pruned_months WHERE is_back = 0") {
-                TypeMonth(type: $0.text(0), month: Int($0.integer(1)))
-            })
+    func prunedMonths(
+        _ connection: Connection
+    ) throws -> [TypeMonth: (generation: Int64, isBack: Bool)] {
+        let months = try connection.all(
+            "SELECT type, month, generation, is_back FROM pruned_months"
+        ) { row in
+            (
+                TypeMonth(type: row.text(0), month: Int(row.integer(1))),
+                (generation: row.integer(2), isBack: row.integer(3) == 1)
+            )
+        }
+        return Dictionary(months) { $0.generation > $1.generation ? $0 : $1 }
     }
 
     /// Returns the last generation that a removed segment of a month had; 0 if none was removed.

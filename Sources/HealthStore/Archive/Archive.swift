@@ -76,8 +76,10 @@ public struct Archive: Sendable {
         var rest = collected.keys()[...]
         while !rest.isEmpty {
             try store.change { connection in
+                let portion = rest.prefix(Archive.portion)
                 let pruned = try prunedMonths(connection)
-                for (month, bucket) in rest.prefix(Archive.portion) {
+                let stored = try storedMonths(like: portion.map(\.key), connection)
+                for (month, bucket) in portion {
                     var found: Segment?
                     var print = collected.print(bucket, key)
                     if former != nil, print == nil {
@@ -85,7 +87,7 @@ public struct Archive: Sendable {
                         print = RecordTags(key, segment.texts).fingerprint(of: segment.records)
                         found = segment
                     }
-                    if pruned.contains(month) {
+                    if pruned[month]?.isBack == false {
                         kept.pruned +=
                             try print.map { Int64($0.count) }
                             ?? Int64(collected.segment(bucket, tools.decompressor).records.count)
@@ -95,8 +97,9 @@ public struct Archive: Sendable {
                             continue
                         }
                         let added = try add(
-                            found ?? collected.segment(bucket, tools.decompressor), to: month, key,
-                            zone, tools, connection)
+                            found ?? collected.segment(bucket, tools.decompressor), to: month,
+                            after: pruned[month]?.generation ?? 0,
+                            hasSegments: stored.contains(month), key, zone, tools, connection)
                         kept.new += Int64(added.new)
                         kept.segments += added.new > 0 ? 1 : 0
                         if added.isDamaged { kept.damaged.append(month.damage) }
@@ -117,12 +120,16 @@ public struct Archive: Sendable {
     /// hour at a time does not write its month anew each time. A damaged segment is left alone, and
     /// what it had is stored again if the source still has it.
     ///
+    /// - Parameters:
+    ///   - prunedGeneration: the last generation that a removed segment of the month had.
+    ///   - hasSegments: whether the month has segments.
     /// - Returns: how many were stored, and whether a segment of the month is damaged.
     private func add(
-        _ found: Segment, to month: TypeMonth, _ key: [UInt8], _ zone: Zone?, _ tools: Tools,
-        _ connection: Connection
+        _ found: Segment, to month: TypeMonth, after prunedGeneration: Int64, hasSegments: Bool,
+        _ key: [UInt8], _ zone: Zone?, _ tools: Tools, _ connection: Connection
     ) throws -> (new: Int, isDamaged: Bool) {
-        let stored = try encrypted(month, connection)
+        // Asks only where there are some: on a server, the question takes longer than the rest.
+        let stored = hasSegments ? try encrypted(month, connection) : []
         var known: [UInt128: Int] = [:]
         var all = Segment()
         var sound = 0
@@ -165,7 +172,7 @@ public struct Archive: Sendable {
                 try connection.run("DELETE FROM segments WHERE id = ?", .integer(part.id))
             }
         }
-        var generation = try stored.last?.generation ?? prunedGeneration(month, connection)
+        var generation = stored.last?.generation ?? prunedGeneration
         for part in (isWhole ? all : new).parts(ofText: Archive.mostText) {
             generation += 1
             try write(part, month, generation: generation, tools.compressor, connection)
@@ -222,6 +229,25 @@ public struct Archive: Sendable {
             ORDER BY generation
             """, .text(month.type), .integer(Int64(month.month))
         ) { EncryptedSegment(id: $0.integer(0), generation: $0.integer(1), encrypted: $0.blob(2)) }
+    }
+
+    /// Returns the months of the types of these that have segments.
+    private func storedMonths(
+        like months: [TypeMonth], _ connection: Connection
+    ) throws -> Set<TypeMonth> {
+        // The database compares texts byte by byte.
+        func precedes(_ one: String, _ other: String) -> Bool {
+            one.utf8.lexicographicallyPrecedes(other.utf8)
+        }
+        let types = months.map(\.type)
+        guard let first = types.min(by: precedes), let last = types.max(by: precedes) else {
+            return []
+        }
+        return Set(
+            try connection.all(
+                "SELECT DISTINCT type, month FROM segments WHERE type BETWEEN ? AND ?",
+                .text(first), .text(last)
+            ) { TypeMonth(type: $0.text(0), month: Int($0.integer(1))) })
     }
 
     /// Opens a segment.

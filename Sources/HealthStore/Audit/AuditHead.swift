@@ -233,8 +233,8 @@ struct CountRow: Hashable, Sendable {
         /// The table.
         let place: String
         let type: String
-        let month: Int64
-        let state: String
+        var month: Int64 = 0
+        var state = ""
     }
 
     let key: Key
@@ -256,25 +256,39 @@ struct CountRow: Hashable, Sendable {
         try connection.all("SELECT \(Column.list) FROM counts") { found($0, cipher) }
     }
 
-    /// Returns the count of a key; `nil` if there is none.
+    /// Returns those of the counts of some keys that there are. It asks for each place and type once.
     static func find(
-        _ key: Key, _ connection: Connection, _ cipher: Cipher
-    ) throws -> (row: CountRow, isAuthentic: Bool)? {
-        try connection.first(
-            """
-            SELECT \(Column.list) FROM counts
-            WHERE place = ? AND type = ? AND month = ? AND state = ?
-            """, .text(key.place), .text(key.type), .integer(key.month), .text(key.state)
-        ) { found($0, cipher) }
+        _ keys: [Key], _ connection: Connection, _ cipher: Cipher
+    ) throws -> [Key: (row: CountRow, isAuthentic: Bool)] {
+        var counts: [Key: (row: CountRow, isAuthentic: Bool)] = [:]
+        let groups = Dictionary(grouping: keys) { Key(place: $0.place, type: $0.type) }
+        for (group, keys) in groups {
+            let (months, wanted) = (keys.map(\.month), Set(keys))
+            let rows = try connection.all(
+                """
+                SELECT \(Column.list) FROM counts
+                WHERE place = ? AND type = ? AND month BETWEEN ? AND ?
+                """, .text(group.place), .text(group.type), .integer(months.min() ?? 0),
+                .integer(months.max() ?? 0)
+            ) { row in
+                wanted.contains(key(of: row)) ? found(row, cipher) : nil
+            }
+            for count in rows { counts[count.row.key] = count }
+        }
+        return counts
+    }
+
+    private static func key(of row: borrowing Row) -> Key {
+        Key(
+            place: row.text(Column.place), type: row.text(Column.type),
+            month: row.integer(Column.month), state: row.text(Column.state))
     }
 
     private static func found(
         _ row: borrowing Row, _ cipher: Cipher
     ) -> (row: CountRow, isAuthentic: Bool) {
         let count = CountRow(
-            key: Key(
-                place: row.text(Column.place), type: row.text(Column.type),
-                month: row.integer(Column.month), state: row.text(Column.state)),
+            key: key(of: row),
             number: row.integer(Column.number), weight: row.integer(Column.weight),
             generation: row.integer(Column.generation))
         return (count, count.mac(cipher) == row.blob(Column.mac))

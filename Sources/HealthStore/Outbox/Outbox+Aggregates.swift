@@ -5,24 +5,24 @@ import Database
 // The values of days, nights and other aggregates. The latest value of each counts.
 
 extension Outbox {
-    /// The query for candidates of an aggregate's time; some of its rows do not match.
-    static let aggregateQuery = """
-        SELECT id, start_s, end_s, tag, state, doubts, as_of_s, sealed FROM samples
-        WHERE kind = ? AND start_s BETWEEN ? AND ? ORDER BY id
-        """
-
     /// Puts an aggregate into the outbox, where it may replace former values of the same time.
     ///
     /// - Returns: how many rows of former values were removed.
     func write(
         _ aggregate: OutboxPortion.Aggregate, _ bytes: [UInt8], _ packed: PackedLookup,
-        _ restored: RestoredDuplicates, _ counts: inout EnqueueCounts, _ connection: Connection
+        _ restored: RestoredDuplicates, _ known: inout FormerValues,
+        _ counts: inout EnqueueCounts, _ connection: Connection
     ) throws -> Int64 {
-        let row = aggregate.row
-        var formers = try formers(
-            at: AggregateTime(kind: row.kind, start: row.start, end: row.end),
-            blindIndex: row.blindIndex,
-            source: aggregate.source, isOfAllSources: aggregate.isOfAllSources, connection)
+        let (row, time) = (aggregate.row, aggregate.time)
+        func matching(_ rows: [FormerValues.Row]) -> [AggregateDecision.Former] {
+            self.formers(
+                among: rows, at: time, blindIndex: row.indexBytes, source: aggregate.source,
+                isOfAllSources: aggregate.isOfAllSources)
+        }
+        var formers = matching(known.rows(at: time))
+        if known.haveChanged(formers, at: time, isOfAllSources: aggregate.isOfAllSources) {
+            formers = matching(try FormerValues.rows(at: time, connection))
+        }
         if !formers.contains(where: \.isSame), try packed.has(row) {
             // Comes after all rows, and is never changed.
             formers.append(
@@ -30,6 +30,7 @@ extension Outbox {
                     id: .max, isSame: true, state: .confirmed, possibleSends: 0, asOf: nil))
         }
         let decision = AggregateDecision(formers, asOf: aggregate.asOf)
+        known.note(decision, at: time)
         for id in decision.removed { try remove(id, connection) }
         for id in decision.inDoubt { try keepBack(id, .followed, connection) }
         if let id = decision.moved {
@@ -88,19 +89,18 @@ extension Outbox {
             """, .integer(batch)
         ) {
             (
-                row: SampleRow($0),
-                blindIndex: OutboxPortion.Row.blindIndex(
-                    of: $0, SampleRow.Column.blindIndex.position)
+                row: SampleRow($0), blindIndex: $0.blob(SampleRow.Column.blindIndex)
             )
         }
         var retired: (removed: Int64, setAside: Int64) = (0, 0)
         for (member, blindIndex) in members {
             guard let kind = SampleKind(rawValue: member.kind) else { continue }
             let sample = member.opened(cipher)
-            let formers = try formers(
-                at: AggregateTime(kind: kind, start: member.start, end: member.end),
-                blindIndex: blindIndex,
-                source: sample?.source, isOfAllSources: sample?.isOfAllSources ?? false, connection)
+            let time = AggregateTime(kind: kind, start: member.start, end: member.end)
+            let formers = formers(
+                among: try FormerValues.rows(at: time, connection), at: time,
+                blindIndex: blindIndex, source: sample?.source,
+                isOfAllSources: sample?.isOfAllSources ?? false)
             guard let own = formers.first(where: { $0.id == member.id }),
                 formers.contains(where: { $0.isLater(than: own) })
             else { continue }
@@ -117,7 +117,7 @@ extension Outbox {
     }
 
     /// Returns the row with exactly this start, end and blind index, whatever it is, and the
-    /// aggregates that match the time.
+    /// aggregates that match the time, of the rows that may.
     ///
     /// - Parameters:
     ///   - source: the source of the value. Aggregates of other sources do not match, except days
@@ -125,27 +125,22 @@ extension Outbox {
     ///   - isOfAllSources: whether aggregates of other sources match too, and with an instant also
     ///     a whole day that begins then: it was the first hour of that day.
     private func formers(
-        at time: AggregateTime, blindIndex: UInt64, source: String?, isOfAllSources: Bool,
-        _ connection: Connection
-    ) throws -> [AggregateDecision.Former] {
-        try connection.all(
-            Outbox.aggregateQuery, .text(time.kind.rawValue),
-            .integer(time.starts.lowerBound), .integer(time.starts.upperBound)
-        ) { found -> AggregateDecision.Former? in
-            let (start, end) = (found.integer(1), found.integer(2))
+        among rows: [FormerValues.Row], at time: AggregateTime, blindIndex: [UInt8],
+        source: String?, isOfAllSources: Bool
+    ) -> [AggregateDecision.Former] {
+        rows.compactMap { found in
             let isSame =
-                start == time.start && end == time.end
-                && OutboxPortion.Row.blindIndex(of: found, 3) == blindIndex
-            let asOf = found.optionalInteger(6)
+                found.start == time.start && found.end == time.end
+                && found.blindIndex == blindIndex
             if !isSame {
-                let isTime = time.matches(start: start, end: end)
-                guard asOf != nil, isTime || isOfAllSources && time.begins(start, end) else {
-                    return nil
-                }
-                if !time.isWhole, !found.isNull(7) {
+                let isTime = time.matches(start: found.start, end: found.end)
+                guard found.asOf != nil,
+                    isTime || isOfAllSources && time.begins(found.start, found.end)
+                else { return nil }
+                if !time.isWhole, let encrypted = found.encrypted {
                     let sample = SampleRow(
-                        id: found.integer(0), kind: time.kind.rawValue, start: start, end: end,
-                        blindIndex: found.blob(3), encrypted: found.blob(7)
+                        id: found.id, kind: time.kind.rawValue, start: found.start, end: found.end,
+                        blindIndex: found.blindIndex, encrypted: encrypted
                     ).opened(cipher)
                     let isOther =
                         isOfAllSources
@@ -154,12 +149,9 @@ extension Outbox {
                 }
             }
             return AggregateDecision.Former(
-                id: found.integer(0), isSame: isSame,
-                isShifted: time.isShifted(start: start, end: end),
-                // A state that a later version added counts as `sending`, so that the row is not
-                // touched.
-                state: OutboxState(rawValue: found.text(4)) ?? .sending,
-                possibleSends: found.integer(5), asOf: asOf)
+                id: found.id, isSame: isSame,
+                isShifted: time.isShifted(start: found.start, end: found.end), state: found.state,
+                possibleSends: found.possibleSends, asOf: found.asOf)
         }
     }
 

@@ -349,9 +349,9 @@ extension Outbox {
 }
 
 extension Value {
-    /// The ids of rows, as `json_each` takes them.
-    fileprivate static func list(_ rows: [Int64]) -> Value {
-        .text("[" + rows.map(String.init).joined(separator: ",") + "]")
+    /// Numbers, such as the ids of rows, as `json_each` takes them.
+    static func list(_ numbers: [Int64]) -> Value {
+        .text("[" + numbers.map(String.init).joined(separator: ",") + "]")
     }
 }
 

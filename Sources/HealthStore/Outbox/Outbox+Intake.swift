@@ -99,8 +99,10 @@ extension Outbox {
         let restored = try RestoredDuplicates(connection)
         counts.queued = try insert(portion, packed, restored, connection)
         counts.duplicates = portion.known + Int64(portion.rows.count) - counts.queued
+        var known = try FormerValues(portion.aggregates.map(\.time), connection)
         for aggregate in portion.aggregates {
-            removed += try write(aggregate, portion.bytes, packed, restored, &counts, connection)
+            removed += try write(
+                aggregate, portion.bytes, packed, restored, &known, &counts, connection)
         }
         try count(ReadingCounts(counts, removed: removed), of: reading, connection)
         try recordRead(portion.read, added: counts.added, connection)
@@ -246,7 +248,9 @@ extension Outbox {
 
     /// The number of the newest row; 0 if there is none.
     func lastRow(_ connection: Connection) throws(DatabaseError) -> Int64 {
-        try connection.integer("SELECT max(id) FROM outbox") ?? 0
+        // Not `max(id)`: for a table that was empty when the statement was prepared, PostgreSQL keeps
+        // a plan that reads all rows.
+        try connection.integer("SELECT id FROM outbox ORDER BY id DESC LIMIT 1") ?? 0
     }
 
     /// Sets the samples in doubt aside that were inserted after a row.
@@ -289,6 +293,10 @@ public struct OutboxPortion: Sendable {
         let isOfAllSources: Bool
         /// The instant as of which it is true, in seconds since 1970.
         let asOf: Int64
+
+        var time: AggregateTime {
+            AggregateTime(kind: row.kind, start: row.start, end: row.end)
+        }
     }
 
     /// The measurements that were not known, in the order in which they came.

@@ -225,7 +225,7 @@ final class PackedLookup {
 
 extension Array {
     /// Returns the first index whose element fulfils `isBehind`, which is so for all after it too.
-    fileprivate func partitioningIndex(_ isBehind: (Element) -> Bool) -> Int {
+    func partitioningIndex(_ isBehind: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {
             let middle = (low + high) / 2

@@ -56,8 +56,16 @@ struct HealthServerPlace: HealthPlace {
                 address,
                 owner: .init(column: ServerHealthSchema.ownerColumn, value: account),
                 writeLock: ServerHealthSchema.writeLock, schema: ServerHealthSchema.name)
-            // A process that freezes must not keep others from the account for ever.
-            try connection.execute("SET idle_in_transaction_session_timeout = '30s'")
+            // A process that freezes must not keep others from the account for ever. And a plan is
+            // kept that was made while a table was empty: by the index, which begins with the
+            // account, it stays right when the table has grown. The compiler of queries would start
+            // for what has no index, whose cost counts as very high then.
+            try connection.execute(
+                """
+                SET idle_in_transaction_session_timeout = '30s';
+                SET enable_seqscan = off;
+                SET jit = off;
+                """)
             return connection
         } catch {
             var error = error

@@ -52,8 +52,9 @@ struct RowCounts {
         var head = try AuditHead.current(connection, cipher)
         guard head.counts.generation > 0 else { return }
         head.take(try finding(head))
+        let counts = try CountRow.find(changes.map(\.key), connection, cipher)
         for change in changes where change.number != 0 || change.weight != 0 {
-            let found = try CountRow.find(change.key, connection, cipher)
+            let found = counts[change.key]
             var row = CountRow(key: change.key)
             if let found {
                 guard head.counts.has(found) else { continue }

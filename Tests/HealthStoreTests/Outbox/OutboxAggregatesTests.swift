@@ -7,6 +7,7 @@ import Testing
 
 @Suite(.onBothEngines) struct OutboxAggregatesTests {
     private let folder = StateFolder()
+    private let otherFolder = StateFolder()
 
     private func day(_ value: Double, _ minute: Int = 1) -> Sample { sample(.steps, minute, value) }
 
@@ -152,13 +153,50 @@ import Testing
         #expect(counts.added == 5)
     }
 
-    @Test(.onFilesAlone) func `the rows of a day are found by the index`() throws {
-        let plan = try folder.open().access { connection in
-            try connection.all(
-                "EXPLAIN QUERY PLAN \(Outbox.aggregateQuery)", "steps", 1, 1
-            ) { $0.text(3) }
+    @Test func `a portion does the same as its days one after the other`() throws {
+        func night(_ start: Int, _ minutes: Int, _ value: Double) -> Sample {
+            var night = sample(.sleep, start, value)
+            night.end = night.start + .seconds(Int64(minutes) * 60)
+            return night
+        }
+        // Values that are repeated, replaced, and again what they were; nights whose bounds move.
+        let later: [Sample] = [
+            day(1), day(2), day(1), day(3, 2), day(4, 2), day(3, 2), night(0, 480, 8),
+            night(30, 480, 7), night(2000, 400, 6), night(60, 470, 8), night(0, 480, 8),
+        ]
+        let stores = try [folder.open(), otherFolder.open()]
+        for store in stores {
+            _ = try store.outbox.enqueue(aggregates: [day(1), night(10, 480, 5)], asOf: noon)
+            let batch = try #require(try store.outbox.nextBatch(limit: 9, at: noon))
+            try store.outbox.settle(batch, processingID: nil, duplicates: [0], at: noon)
         }
 
-        #expect(plan.contains { $0.contains("USING INDEX outbox_sample") }, "\(plan)")
+        let atOnce = try stores[0].outbox.enqueue(aggregates: later, asOf: noon)
+        let each = try later.reduce(EnqueueCounts()) { counts, sample in
+            var sum = counts
+            sum += try stores[1].outbox.enqueue(aggregates: [sample], asOf: noon)
+            return sum
+        }
+
+        #expect(atOnce == each)
+        #expect(try stores[0].outbox.states() == stores[1].outbox.states())
+        #expect(try waiting(in: stores[0]) == waiting(in: stores[1]))
+    }
+
+    @Test(.onFilesAlone) func `the rows of a day are found by the index`() throws {
+        let (spans, instants) = try folder.open().access { connection in
+            (
+                try connection.all(
+                    "EXPLAIN QUERY PLAN \(FormerValues.spanQuery)", "steps", 1, 1
+                ) { $0.text(3) },
+                try connection.all(
+                    "EXPLAIN QUERY PLAN \(FormerValues.instantsQuery)", "steps", "[1]"
+                ) { $0.text(3) }
+            )
+        }
+
+        for plan in [spans, instants] {
+            #expect(plan.contains { $0.contains("USING INDEX outbox_sample") }, "\(plan)")
+        }
     }
 }
