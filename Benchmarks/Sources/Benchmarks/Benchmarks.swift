@@ -20,6 +20,7 @@ enum Benchmarks {
             case "load": section = try Load(surroundings).measure()
             case "accounts": section = try Accounts(surroundings).measure()
             case "fleet": section = try await Fleet(surroundings).measure()
+            case "loops": section = try Fleet(surroundings).measureLoops()
             case "planning": section = try Planning(surroundings).measure()
             case "history": section = try LongHistory(surroundings).measure()
             case "upload": section = try Uploading(surroundings).measure()
