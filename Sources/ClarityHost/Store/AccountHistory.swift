@@ -159,8 +159,10 @@ private struct AccountHistories {
     var histories: [AccountID?: AccountHistory] { places.mapValues { list[$0].history } }
 }
 
-/// Removes from a history what an account's programs wrote: outputs, notes, reasons and facts. The
-/// runs stay, with their times and counts.
+/// Removes from a history what an account's programs wrote: outputs, notes, reasons and facts.
+///
+/// In a file the runs stay, with their times and counts, until retention removes them. On a server
+/// they go too, and every other row that names the account.
 public struct AccountErasure {
     /// What stands for a reason that was removed, because a run that failed has one.
     static let removedReason = "removed with its account"
@@ -192,7 +194,14 @@ public struct AccountErasure {
     /// Removes the texts of an account, and then what is left of them in the file and its log.
     ///
     /// It changes nothing the second time. A file's backups of before keep what they have.
-    public func run(of account: AccountID, at now: Instant) throws(RunStoreError) {
+    ///
+    /// - Parameter sources: the paths of the account's sources.
+    public func run(
+        of account: AccountID, sources: [String] = [], at now: Instant
+    ) throws(RunStoreError) {
+        guard connection is FileConnection else {
+            return try rethrowing(server: path) { try removeAll(of: account, sources, at: now) }
+        }
         try rethrowing(path) {
             try connection.overwrite(true)
             try connection.transaction {
@@ -210,7 +219,45 @@ public struct AccountErasure {
         }
     }
 
-    private static let runs = "SELECT id FROM runs WHERE job_id > ?1 AND job_id < ?2"
+    /// Removes every row of an account's jobs. The end of an attempt whose run is gone is recorded
+    /// nowhere.
+    private func removeAll(
+        of account: AccountID, _ sources: [String], at now: Instant
+    ) throws {
+        try connection.transaction {
+            // No later run gets the number of one that goes.
+            try connection.run(
+                """
+                INSERT INTO prune_mark (id, at_ms, through_run, counted_run, counted_limit)
+                SELECT 1, CAST(? AS bigint), max(id), 0, 0 FROM runs HAVING max(id) IS NOT NULL
+                ON CONFLICT (id) DO UPDATE SET
+                    through_run = max(prune_mark.through_run, excluded.through_run)
+                """, .instant(now))
+            // Rows that refer to a run go with it.
+            for table in AccountErasure.tablesOfJobs {
+                try connection.run(
+                    "DELETE FROM \(table.name) WHERE \(table.condition)",
+                    .text(account.jobs.lowerBound), .text(account.jobs.upperBound))
+            }
+            try connection.run(
+                "DELETE FROM account_facts WHERE account = ?", .text(account.rawValue))
+            for path in sources {
+                try connection.run("DELETE FROM source_fingerprints WHERE path = ?", .text(path))
+            }
+            // Processes that have read these rows before read anew.
+            try connection.run("UPDATE shard_state SET version = version + 1")
+        }
+    }
+
+    private static let ofJob = "job_id > ?1 AND job_id < ?2"
+    private static let tablesOfJobs =
+        [(name: "placements", condition: "run_id IN (\(runs))")]
+        + [
+            "occurrence_fates", "runs", "job_records", "totals", "answer_totals", "wait_totals",
+            "missed_totals",
+        ].map { (name: $0, condition: ofJob) }
+
+    private static let runs = "SELECT id FROM runs WHERE \(ofJob)"
 
     private static let statements = [
         "DELETE FROM attempt_outputs WHERE run_id IN (\(runs))",
