@@ -35,7 +35,7 @@ public final class PostgresServer: Sendable {
     public static let need = "needs Debian's package postgresql (`scripts/setup test`)"
 
     /// The folder of the newest server's programs.
-    private static let programs: String? = (13...99).reversed()
+    public static let programs: String? = (13...99).reversed()
         .map { "/usr/lib/postgresql/\($0)/bin" }.first { access("\($0)/postgres", X_OK) == 0 }
 
     /// The server that the tests share. The first access starts it.

@@ -14,6 +14,8 @@ final class PostgresEngine: Engine {
     private let writeLock: String?
     /// Whether the next transaction takes it.
     var takesWriteLock = true
+    /// The statement that a transaction that writes runs once it has its lock.
+    var condition: (sql: String, values: [Value])?
     /// The names of prepared statements, and the texts of those that the server may not have
     /// prepared yet.
     private var statements: [String: String] = [:]
@@ -102,6 +104,7 @@ final class PostgresEngine: Engine {
         }
         try post("BEGIN ISOLATION LEVEL READ COMMITTED")
         if takesWriteLock, let writeLock { try post(writeLock) }
+        if let condition { try post(condition.sql, PostgresParameters(condition.values)) }
     }
 
     func commit() throws(DatabaseError) {

@@ -110,6 +110,12 @@ public final class ServerConnection: Connection {
         try link.takeNotifications()
     }
 
+    /// Has each transaction that writes run a statement once it has its lock. If the statement fails,
+    /// so does the transaction.
+    public func beginWrites(with sql: String, _ values: Value...) {
+        server.condition = (sql, values)
+    }
+
     /// Runs `body` in a transaction that writes, without the lock of its owner: for rows that the
     /// conditions of its statements protect.
     public func unlockedTransaction<Result>(_ body: () throws -> Result) throws -> Result {

@@ -130,6 +130,9 @@ struct AuditHead: Hashable, Sendable {
 /// without the noted entry was cut. A process that is killed between commit and note leaves a log
 /// that is longer than the note, which is no break.
 struct AuditMark {
+    /// The file with the note of a log on a server, in the state directory of each machine.
+    static let serverFile = "audit.end"
+
     /// What contradicts a log.
     enum Finding: Hashable {
         /// There is no note, although the database expects one.
@@ -141,6 +144,8 @@ struct AuditMark {
         case replaced(Int64)
         /// The head knows fewer writes of counts than were noted.
         case older
+        /// The note of a machine is of a later era of a server's log, or was not made with the key.
+        case other
 
         /// Returns the entry at which a log that ends with `last` is broken, and why.
         func place(after last: Int64) -> (number: Int64, reason: String) {
@@ -152,6 +157,12 @@ struct AuditMark {
             case .replaced(let number):
                 (number, "it is not the entry that was written: another log was put here")
             case .older: (last &+ 1, AuditHead.olderReason)
+            case .other:
+                (
+                    last &+ 1,
+                    "the note of the log's end in `\(AuditMark.serverFile)` is of another state: an older "
+                        + "one was put back"
+                )
             }
         }
     }
@@ -162,6 +173,8 @@ struct AuditMark {
         let content: [UInt8]
         /// Whether the database expects a note.
         let isExpected: Bool
+        /// The finding if the bytes were not made with the key.
+        var foreign = Finding.changed
     }
 
     private let number: Int64
@@ -203,7 +216,7 @@ struct AuditMark {
         _ note: Note, _ head: AuditHead, _ connection: Connection, _ cipher: Cipher
     ) throws -> Finding? {
         if note.content.isEmpty { return note.isExpected ? .missing : nil }
-        guard let mark = AuditMark(note.content, cipher) else { return .changed }
+        guard let mark = AuditMark(note.content, cipher) else { return note.foreign }
         if head.lastNumber < mark.number { return .cut(head.lastNumber &+ 1) }
         if head.counts.generation < mark.generation { return .older }
         if mark.number < head.anchorNumber { return nil }

@@ -101,6 +101,7 @@ public struct AuditProof: Hashable, Sendable {
 
     /// How many entries are read at once.
     private static let page = 500
+    static let foundChanged = "the log was found changed here when it was written to"
 
     init(_ log: AuditLog) throws {
         guard let (head, isAuthentic) = try AuditHead.read(log.connection, log.cipher) else {
@@ -134,7 +135,7 @@ public struct AuditProof: Hashable, Sendable {
             note(place.number, place.reason)
         }
         if let number = head.brokenNumber {
-            note(number, "the log was found changed here when it was written to")
+            note(number, AuditProof.foundChanged)
         }
     }
 

@@ -28,7 +28,7 @@ public struct KeyRotationReport: Hashable, Sendable {
 /// Rotates the master key: encrypts everything again that the former key encrypts, and hashes every
 /// keyed hash once more.
 ///
-/// It works in portions of one transaction each, and records its progress in the same transaction.
+/// On a server it is one transaction (`ServerKeyRotation`). In a file it works in portions of one transaction each, and records its progress in the same transaction.
 /// So it can be killed at any instant, and the next call finishes it. The new key is on disk before
 /// the first row is encrypted with it. The former key is removed once it decrypts no row and no
 /// page of the write-ahead log. No other process uses the health data meanwhile (`StoreLock`).
@@ -76,6 +76,13 @@ public struct KeyRotation {
     ///   `rotation(.logInUse)` if all rows have changed key and only the write-ahead log is left;
     ///   and the errors of opening the store.
     public func run() throws(HealthStoreError) -> KeyRotationReport {
+        if let (server, account) = try ServerAccount.named(in: environment) {
+            return try HealthStore.describing("\(server)") {
+                try ServerKeyRotation(
+                    server: server, account: account, keys: keys, actor: actor, clock: clock
+                ).run()
+            }
+        }
         guard file.isKept else { throw .rotation(.nothingKept, path: file.path) }
         try file.check()
         let first = try keys.present()
@@ -114,7 +121,7 @@ public struct KeyRotation {
         } else {
             let former = try KeyCheck.cipher(key, connection)
             // Checked now, because the note is authenticated with the former key.
-            try Audit.noteBreak(connection, former, lock)
+            try connection.transaction { try Audit.noteBreak(connection, former, lock) }
             next = try keys.fresh(instead: key, in: place)
             try after(.keyKept)
             state = RotationState(
@@ -216,41 +223,71 @@ struct Reencryption {
         return isMoved
     }
 
-    /// Runs the last transaction: rewrites the key check, encrypts the former index keys with the
-    /// new key, and appends the audit entry.
+    /// Runs the last transaction of a file.
     func finish(_ state: inout RotationState, actor: AuditActor, at now: Instant) throws {
         var step = state
         try connection.transaction {
             // The note of the log's end is authenticated with the former key; opening the store
             // rewrites it.
-            try KeyCheck.write(KeyCheck.renotedText, connection, next)
-            try FormerKeys.write(former.indexKeys, connection, next, at: now)
-            let formerHead = try turnHead(state)
-            try RowCounts(connection: connection, cipher: former).turn(to: next)
-            let log = AuditLog(connection: connection, cipher: next)
-            try log.append(
-                AuditEntry(
-                    .keyRotated, user: try log.user(), actor: actor,
-                    counts: ["rows": step.rows, "damaged rows": step.damaged],
-                    detail: "the log's head was \(hexEncoded(formerHead))"),
-                at: now)
+            try turn(step, keyCheck: KeyCheck.renotedText, actor: actor, at: now)
             step.phase = .placing
             try step.write(connection)
         }
         state = step
     }
 
-    private func reencrypt(_ table: EncryptedTable, _ step: inout RotationState) throws -> Int {
-        // A segment of the archive is a thousand times a row.
-        let limit = table.name == "segments" ? max(1, portion / 20) : portion
-        let entries = try table.entries(after: step.row, limit: limit, connection)
-        for entry in entries {
-            let isSound = try table.reencrypt(entry, from: former, to: next, connection)
-            step.rows += isSound ? 1 : 0
-            step.damaged += isSound ? 0 : 1
-            step.row = entry.number
+    /// Encrypts everything that a server has again, in the current transaction.
+    func onServer(actor: AuditActor, at now: Instant) throws -> RotationState {
+        var step = RotationState(
+            begunAt: now, proof: [], isNewInFile: false, wasFormerInFile: false)
+        for table in EncryptedTable.all {
+            try table.forEachOnServer(portion: limit(of: table), connection) { entry in
+                try reencrypt(entry, of: table, &step)
+            }
         }
+        step.row = 0
+        while try rechain(&step) > 0 {}
+        let keyCheck = try KeyCheck.text(connection, former) ?? KeyCheck.text
+        try turn(step, keyCheck: keyCheck, actor: actor, at: now)
+        return step
+    }
+
+    /// Writes the key check, encrypts the former index keys with the new key, and appends the audit
+    /// entry.
+    private func turn(
+        _ state: RotationState, keyCheck: [UInt8], actor: AuditActor, at now: Instant
+    ) throws {
+        try KeyCheck.write(keyCheck, connection, next)
+        try FormerKeys.write(former.indexKeys, connection, next, at: now)
+        let formerHead = try turnHead(state)
+        try RowCounts(connection: connection, cipher: former).turn(to: next)
+        let log = AuditLog(connection: connection, cipher: next)
+        try log.append(
+            AuditEntry(
+                .keyRotated, user: try log.user(), actor: actor,
+                counts: ["rows": state.rows, "damaged rows": state.damaged],
+                detail: "the log's head was \(hexEncoded(formerHead))"),
+            at: now)
+    }
+
+    private func reencrypt(_ table: EncryptedTable, _ step: inout RotationState) throws -> Int {
+        let entries = try table.entries(after: step.row, limit: limit(of: table), connection)
+        for entry in entries { try reencrypt(entry, of: table, &step) }
         return entries.count
+    }
+
+    private func reencrypt(
+        _ entry: EncryptedTable.Entry, of table: EncryptedTable, _ step: inout RotationState
+    ) throws {
+        let isSound = try table.reencrypt(entry, from: former, to: next, connection)
+        step.rows += isSound ? 1 : 0
+        step.damaged += isSound ? 0 : 1
+        step.row = entry.number
+    }
+
+    /// A segment of the archive is a thousand times a row.
+    private func limit(of table: EncryptedTable) -> Int {
+        table.name == "segments" ? max(1, portion / 20) : portion
     }
 
     /// Encrypts audit entries again and chains them to each other.

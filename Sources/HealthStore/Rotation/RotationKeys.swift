@@ -110,7 +110,7 @@ struct RotationKeys {
         return key
     }
 
-    private func given() throws -> MasterKey {
+    func given() throws -> MasterKey {
         if let key = try newKey.given(source.environment) { return key }
         guard case .file(let path) = newKey else { return try made() }
         throw fault(.noNewKey("`\(path)`"))
@@ -209,6 +209,9 @@ public struct KeyStatus: Hashable, Sendable {
     public static func read(
         stateDirectory: String, environment: [String: String]
     ) throws(HealthStoreError) -> KeyStatus? {
+        if let (server, account) = try ServerAccount.named(in: environment) {
+            return try onServer(server, account, stateDirectory, environment)
+        }
         let file = HealthFile(in: stateDirectory)
         guard file.isKept else { return nil }
         try file.check()
@@ -224,17 +227,42 @@ public struct KeyStatus: Hashable, Sendable {
             try DatabaseCopy(path: file.path, drafts: temporaryFolder(environment))
                 .copy(into: copy)
             try HealthSchema.migrations.migrate(copy)
-            return try KeyStatus(copy, file, place, wrapsKey: access(source.ownPath, F_OK) == 0)
+            let ownKey = access(source.ownPath, F_OK) == 0 ? "`\(MasterKeySource.ownName)`" : nil
+            var status = try KeyStatus(copy, place, ownKey: ownKey)
+            status.rotation = try Rotation(copy, file)
+            return status
         }
     }
 
+    private static func onServer(
+        _ server: ServerAddress, _ account: String, _ stateDirectory: String,
+        _ environment: [String: String]
+    ) throws(HealthStoreError) -> KeyStatus? {
+        let source = MasterKeySource(stateDirectory: stateDirectory, environment: environment)
+        let (place, key) = try HealthStore.place(
+            of: account, at: server, stateDirectory, environment)
+        do {
+            let connection = try place.connect()
+            try ServerHealthSchema.schema.requireVersion(connection)
+            let own = try place.ownKey(key, connection)
+            switch KeyCheck.state(connection, try Cipher(own ?? key)) {
+            case .none: return nil
+            case .otherwise: throw HealthStoreError.wrongKey(path: place.name)
+            case .sound, .damaged: break
+            }
+            guard let found = try source.find() else { return nil }
+            return try KeyStatus(
+                connection, found.place, ownKey: own == nil ? nil : "the database")
+        } catch {
+            throw place.explained(HealthStore.described(error, place.name))
+        }
+    }
+
+    /// - Parameter ownKey: where the account's own key is, in words, if it has one.
     private init(
-        _ connection: Connection, _ file: HealthFile, _ place: MasterKeySource.Place,
-        wrapsKey: Bool
+        _ connection: Connection, _ place: MasterKeySource.Place, ownKey: String?
     ) throws {
-        self.place =
-            place.description
-            + (wrapsKey ? ", which wraps the key in `\(MasterKeySource.ownName)`" : "")
+        self.place = place.description + (ownKey.map { ", which wraps the key in \($0)" } ?? "")
         let (changes, last) =
             try connection.first(
                 "SELECT count(DISTINCT generation), max(retired_at_ms) FROM former_keys"
@@ -250,7 +278,13 @@ public struct KeyStatus: Hashable, Sendable {
                 since = Instant(secondsSince1970: Int64(status.st_mtim.tv_sec))
             }
         }
-        guard let state = try RotationState(connection) else { return }
+    }
+}
+
+extension KeyStatus.Rotation {
+    /// Reads how far a rotation of a file has come; `nil` if there is none.
+    fileprivate init?(_ connection: Connection, _ file: HealthFile) throws {
+        guard let state = try RotationState(connection) else { return nil }
         var isUnderWay = false
         do throws(HealthStoreError) {
             _ = try StoreLock.share(of: file, makesFile: false, patience: .zero)
@@ -260,20 +294,18 @@ public struct KeyStatus: Hashable, Sendable {
         }
         let names = EncryptedTable.all.map(\.name) + ["audit"]
         let reached = names.firstIndex(of: state.table) ?? 0
-        var rotation = Rotation(
-            begunAt: state.begunAt, isUnderWay: isUnderWay, newRows: 0, formerRows: 0)
+        self.init(begunAt: state.begunAt, isUnderWay: isUnderWay, newRows: 0, formerRows: 0)
         for (index, name) in names.enumerated() {
-            let all = try KeyStatus.count(name, connection, upTo: .max)
+            let all = try Self.count(name, connection, upTo: .max)
             let isDone = index < reached || state.phase == .placing
             let new =
                 isDone
                 ? all
                 : index == reached && !state.table.isEmpty
-                    ? try KeyStatus.count(name, connection, upTo: state.row) : 0
-            rotation.newRows += new
-            rotation.formerRows += all - new
+                    ? try Self.count(name, connection, upTo: state.row) : 0
+            newRows += new
+            formerRows += all - new
         }
-        self.rotation = rotation
     }
 
     private static func count(

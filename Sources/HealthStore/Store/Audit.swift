@@ -85,7 +85,7 @@ public struct Audit: Sendable {
     func log(_ connection: Connection) throws -> AuditLog {
         AuditLog(
             connection: connection, cipher: cipher,
-            note: try store.place.share?.note(of: connection, cipher))
+            note: try store.place.note?.note(of: connection, cipher))
     }
 
     /// Writes the note of the log's end outside of the database, after a commit that may have added
@@ -94,27 +94,31 @@ public struct Audit: Sendable {
     /// If the existing note contradicts the log, it is replaced only if the head already records a
     /// break.
     func noteEnd(_ connection: Connection) throws {
-        guard let share = store.place.share, let note = try share.note(of: connection, cipher),
+        guard let place = store.place.note, place.isOwed,
+            let note = try place.note(of: connection, cipher),
             let (head, isAuthentic) = try AuditHead.read(connection, cipher), isAuthentic
         else { return }
         let content = AuditMark(head).content(cipher)
-        guard content != note.content else { return }
+        guard content != note.content else { return place.settle() }
         let finding = try AuditMark.finding(note, head, connection, cipher)
         guard finding == nil || head.brokenNumber != nil else { return }
         // Everything is committed. If this write fails, the note lags behind until the next one.
-        _ = share.write(note: content)
+        if place.write(note: content) { place.settle() }
     }
 
-    /// Records a break in the head if the note contradicts the log.
-    static func noteBreak(_ connection: Connection, _ cipher: Cipher, _ lock: StoreLock) throws {
-        try connection.transaction {
-            var head = try AuditHead.current(connection, cipher)
-            guard let note = try lock.note(of: connection, cipher),
-                let finding = try AuditMark.finding(note, head, connection, cipher)
-            else { return }
-            head.take(finding)
-            try head.write(connection, cipher)
-        }
+    /// Records a break in the head if the note contradicts the log, in the current transaction.
+    func noteBreak(_ connection: Connection) throws {
+        guard let place = store.place.note else { return }
+        try Audit.noteBreak(connection, cipher, place)
+    }
+
+    static func noteBreak(_ connection: Connection, _ cipher: Cipher, _ place: any EndNote) throws {
+        var head = try AuditHead.current(connection, cipher)
+        guard let note = try place.note(of: connection, cipher),
+            let finding = try AuditMark.finding(note, head, connection, cipher)
+        else { return }
+        head.take(finding)
+        try head.write(connection, cipher)
     }
 
     /// Writes the note of a file that has none yet, or whose note must be rewritten.
@@ -129,6 +133,44 @@ public struct Audit: Sendable {
             guard share.write(note: AuditMark(head).content(cipher)) else { return }
         }
         try connection.transaction { try KeyCheck.write(KeyCheck.notedText, connection, cipher) }
+    }
+
+    /// Returns what contradicts the end of a server's log: the note of this machine, or what a
+    /// writer has found before. `nil` for a log in a file, which `verify` checks.
+    public func endBreak() throws(HealthStoreError) -> AuditProof.Break? {
+        guard store.place.note is ServerNote else { return nil }
+        return try store.access { connection in try endBreak(connection) }
+    }
+
+    private func endBreak(_ connection: Connection) throws -> AuditProof.Break? {
+        let note = try log(connection).note
+        let head = try AuditHead.current(connection, cipher)
+        let finding = try note.flatMap {
+            try AuditMark.finding($0, head, connection, cipher)
+        }
+        let place =
+            finding?.place(after: head.lastNumber)
+            ?? head.brokenNumber.map { (number: $0, reason: AuditProof.foundChanged) }
+        return place.map { AuditProof.Break(number: $0.number, reason: $0.reason) }
+    }
+
+    /// Takes a server's log as it ends, and records that, if something contradicts its end: a person
+    /// has put an older state back. The notes of other machines then count no more.
+    ///
+    /// - Returns: what contradicted it; nothing has changed if that is `nil`.
+    public func acceptEnd() throws(HealthStoreError) -> AuditProof.Break? {
+        guard let note = store.place.note as? ServerNote else { return nil }
+        return try store.changeAnyway { connection in
+            guard let found = try endBreak(connection) else { return nil }
+            try note.beginEra(connection, cipher)
+            var head = try AuditHead.current(connection, cipher)
+            head.brokenNumber = nil
+            try head.write(connection, cipher)
+            try record(
+                .restored, [:],
+                detail: "the log was taken as it ends, by audit --repair", connection)
+            return found
+        }
     }
 
     /// Returns the number of the last entry that was uploaded; 0 for none.
@@ -175,8 +217,10 @@ extension HealthStore {
     public var audit: Audit { Audit(store: self) }
 }
 
-extension StoreLock {
-    /// Returns the note of the log's end; `nil` if it does not count, because it must be rewritten.
+extension StoreLock: EndNote {
+    var isOwed: Bool { true }
+    func settle() {}
+
     func note(of connection: Connection, _ cipher: Cipher) throws -> AuditMark.Note? {
         let content = note
         let text = try KeyCheck.text(connection, cipher)

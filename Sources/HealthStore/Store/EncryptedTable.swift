@@ -88,6 +88,8 @@ struct EncryptedTable: Sendable {
     struct Entry {
         /// Its number in the table, by which the rows are ordered.
         let number: Int64
+        /// Where a server has it; `nil` in a file.
+        fileprivate let place: String?
         let encrypted: [UInt8]?
         let blindIndex: [UInt8]?
         /// The content of the column `hexIndex`; `nil` in a row that has none.
@@ -98,32 +100,62 @@ struct EncryptedTable: Sendable {
 
     /// Returns the rows after `number` in their order, at most `limit`.
     func entries(after number: Int64, limit: Int, _ connection: Connection) throws -> [Entry] {
+        try connection.all(
+            "\(selection(of: "rowid")) WHERE rowid > ? ORDER BY rowid LIMIT ?", .integer(number),
+            .integer(Int64(limit))
+        ) { entry($0, number: $0.integer(0), place: nil) }
+    }
+
+    /// Calls `body` with each row that a server has as the current transaction begins, whatever
+    /// `body` changes.
+    ///
+    /// - Parameter portion: how many rows are in memory at a time.
+    func forEachOnServer(
+        portion: Int, _ connection: Connection, _ body: (Entry) throws -> Void
+    ) throws {
+        // A cursor sees nothing that its own transaction changes later.
+        try connection.execute(
+            "DECLARE \(name)_rows NO SCROLL CURSOR FOR \(selection(of: "CAST(ctid AS text)"))")
+        var number: Int64 = 0
+        while true {
+            let entries = try connection.all("FETCH FORWARD \(portion) FROM \(name)_rows") { row in
+                number += 1
+                return entry(row, number: number, place: row.text(0))
+            }
+            for entry in entries { try body(entry) }
+            guard entries.count == portion else { break }
+        }
+        try connection.execute("CLOSE \(name)_rows")
+    }
+
+    private func selection(of place: String) -> String {
         let columns = identity.map { part in
             switch part {
             case .text(let name), .integer(let name): name
             case .blindIndex: blindIndex ?? "NULL"
             }
         }
-        let sql =
-            "SELECT rowid, \(isEncrypted ? "sealed" : "NULL"), \(blindIndex ?? "NULL"), "
+        return "SELECT \(place), \(isEncrypted ? "sealed" : "NULL"), \(blindIndex ?? "NULL"), "
             + ([origin ?? "NULL", hexIndex ?? "NULL"] + columns).joined(separator: ", ")
-            + " FROM \(name) WHERE rowid > ? ORDER BY rowid LIMIT ?"
-        return try connection.all(sql, .integer(number), .integer(Int64(limit))) { row in
-            Entry(
-                number: row.integer(0), encrypted: row.isNull(1) ? nil : row.blob(1),
-                blindIndex: row.isNull(2) ? nil : row.blob(2),
-                hexIndex: hexIndex == nil || (origin != nil && row.text(3) != "metrics")
-                    ? nil : row.text(4),
-                title: origin == nil ? name : row.text(3),
-                parts: identity.enumerated().map { index, part in
-                    let column = Int32(5 + index)
-                    return switch part {
-                    case .text: .text(row.text(column))
-                    case .integer: .integer(row.integer(column))
-                    case .blindIndex: .blob(row.blob(column))
-                    }
-                })
+            + " FROM \(name)"
+    }
+
+    private func entry(_ row: borrowing Row, number: Int64, place: String?) -> Entry {
+        var parts: [Value] = []
+        for (index, part) in identity.enumerated() {
+            let column = Int32(5 + index)
+            switch part {
+            case .text: parts.append(.text(row.text(column)))
+            case .integer: parts.append(.integer(row.integer(column)))
+            case .blindIndex: parts.append(.blob(row.blob(column)))
+            }
         }
+        return Entry(
+            number: number, place: place, encrypted: row.isNull(1) ? nil : row.blob(1),
+            blindIndex: row.isNull(2) ? nil : row.blob(2),
+            hexIndex: hexIndex == nil || (origin != nil && row.text(3) != "metrics")
+                ? nil : row.text(4),
+            title: origin == nil ? name : row.text(3), parts: parts)
     }
 
     /// Returns the identity for which the entry's value is encrypted, with `blindIndex` and
@@ -181,8 +213,9 @@ struct EncryptedTable: Sendable {
         }
         guard !settings.isEmpty else { return isSound }
         try connection.run(
-            "UPDATE \(name) SET \(settings.joined(separator: ", ")) WHERE rowid = ?",
-            with: values + [.integer(entry.number)])
+            "UPDATE \(name) SET \(settings.joined(separator: ", ")) WHERE "
+                + (entry.place == nil ? "rowid = ?" : "ctid = CAST(? AS tid)"),
+            with: values + [entry.place.map { .text($0) } ?? .integer(entry.number)])
         return isSound
     }
 }

@@ -259,19 +259,12 @@ final class StoreLock: Sendable {
     }
 
     /// The note of the audit log's end (`AuditMark`), which the file holds; empty if there is none.
-    var note: [UInt8] {
-        var content = [UInt8](repeating: 0, count: 256)
-        let count = pread(descriptor, &content, content.count, 0)
-        return Array(content.prefix(max(0, count)))
-    }
+    var note: [UInt8] { file.note }
 
     /// Replaces the note, in one write.
     ///
     /// - Returns: `false` if it could not be written.
-    func write(note: [UInt8]) -> Bool {
-        pwrite(descriptor, note, note.count, 0) == note.count
-            && ftruncate(descriptor, off_t(note.count)) == 0
-    }
+    func write(note: [UInt8]) -> Bool { file.write(note: note) }
 
     /// Takes the lock shared.
     ///
@@ -366,5 +359,22 @@ final class StoreLock: Sendable {
         } catch {
             throw .directory(StateDirectoryError(path: health.directory, errno: error.code))
         }
+    }
+}
+
+extension FileLock {
+    /// The content of a file with a note; empty if there is none.
+    var note: [UInt8] {
+        var content = [UInt8](repeating: 0, count: 256)
+        let count = pread(descriptor, &content, content.count, 0)
+        return Array(content.prefix(max(0, count)))
+    }
+
+    /// Replaces the content, in one write.
+    ///
+    /// - Returns: `false` if it could not be written.
+    func write(note: [UInt8]) -> Bool {
+        pwrite(descriptor, note, note.count, 0) == note.count
+            && ftruncate(descriptor, off_t(note.count)) == 0
     }
 }

@@ -6,11 +6,13 @@ import Database
 protocol HealthPlace: Sendable {
     /// The place for messages.
     var name: String { get }
-    /// Prevents a restore and a change of the master key while the store is used, and has the note
-    /// of the audit log's end; `nil` where nobody can do either.
+    /// Prevents a restore and a change of the master key while the store is used; `nil` where
+    /// nobody can do either.
     var share: StoreLock? { get }
     /// The server that has the data; `nil` for files.
     var server: HealthServerPlace? { get }
+    /// The note of the audit log's end; `nil` if there is none.
+    var note: (any EndNote)? { get }
 
     /// Connects to the data, in the form of this version.
     ///
@@ -46,11 +48,16 @@ protocol HealthPlace: Sendable {
 
     /// Tells schedulers that nobody is logged in.
     func unmarkLogin(_ connection: Connection) throws
+
+    /// Returns why the data cannot be opened, by what the place knows besides.
+    func explained(_ error: HealthStoreError) -> HealthStoreError
 }
 
 extension HealthPlace {
     var server: HealthServerPlace? { nil }
     func key(_ given: MasterKey, _ connection: Connection) throws -> MasterKey { given }
+    func explained(_ error: HealthStoreError) -> HealthStoreError { error }
+    var note: (any EndNote)? { share }
 }
 
 /// The file `health.db` of a state directory.

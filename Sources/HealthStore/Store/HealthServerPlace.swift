@@ -1,6 +1,7 @@
 public import ClarityScheduler
 public import Database
 import Platform
+@preconcurrency import Glibc
 
 /// The health data of one account in PostgreSQL.
 ///
@@ -15,7 +16,10 @@ struct HealthServerPlace: HealthPlace {
     let folder: String
     /// Whether data that begins here gets a key of its own, which the given key wraps.
     let wrapsKeys: Bool
+    /// What this machine knows of the audit log's end.
+    let machineNote: ServerNote
 
+    var note: (any EndNote)? { machineNote }
     var name: String { "\(address)" }
     var share: StoreLock? { nil }
     var server: HealthServerPlace? { self }
@@ -38,6 +42,7 @@ struct HealthServerPlace: HealthPlace {
         }
         (self.address, self.account, self.folder) = (own, account, folder)
         self.wrapsKeys = wrapsKeys
+        machineNote = ServerNote(in: folder)
     }
 
     func open(keyID: String) throws -> Connection {
@@ -72,10 +77,22 @@ struct HealthServerPlace: HealthPlace {
             // The server does not tell a role that is missing from a wrong password.
             if error.kind == .access {
                 error.message +=
-                    "; `clarity-jobs store migrate` gives each account its role and password"
+                    "; if `clarity-jobs key rotate` has changed the master key, copy the new one to "
+                    + "this machine; a new account gets its role by `clarity-jobs store migrate`"
             }
             throw error
         }
+    }
+
+    func explained(_ error: HealthStoreError) -> HealthStoreError {
+        guard error.isOfOtherKey else { return error }
+        // The key that is there waits to take the place of this one.
+        let next =
+            "\(MasterKeySource(stateDirectory: folder, environment: [:]).path)"
+            + KeyFile.nextSuffix
+        if access(next, F_OK) == 0 { return .rotationUnfinished(path: name) }
+        if case .database = error { return error }
+        return .keyReplaced(path: name)
     }
 
     // A session ends with its process. Numbers are drawn at random, so that nobody has another's.
@@ -216,13 +233,18 @@ extension HealthServerPlace {
             for table in ["canary", "audit", "audit_head", "former_keys"] {
                 try connection.run("DELETE FROM \(table) WHERE true")
             }
-            try connection.run(
-                """
-                INSERT INTO account_key (id, wrapped) VALUES (1, ?)
-                ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped
-                """, .blob(try WrappedKey(key, by: given).bytes))
+            try replaceOwnKey(by: key, given: given, connection)
             return true
         }
+    }
+
+    /// Has the account's own key be another one, which a given key wraps.
+    func replaceOwnKey(by key: MasterKey, given: MasterKey, _ connection: Connection) throws {
+        try connection.run(
+            """
+            INSERT INTO account_key (id, wrapped) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET wrapped = excluded.wrapped
+            """, .blob(try WrappedKey(key, by: given).bytes))
     }
 
     /// Deletes every row of the account, in whatever tables there are, with its key.

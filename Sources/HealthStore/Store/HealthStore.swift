@@ -114,6 +114,7 @@ public final class HealthStore: @unchecked Sendable {
                 throw HealthStoreError.rotationUnfinished(path: place.name)
             }
             guard !isRotating else { throw HealthStoreError.rotationUnfinished(path: place.name) }
+            try KeyCheck.guardWrites(of: connection, cipher)
             ownership = try Ownership(connection)
             try RowCounts.watch(connection, cipher, place.share)
             try RowCounts(connection: connection, cipher: cipher).begin()
@@ -121,9 +122,9 @@ public final class HealthStore: @unchecked Sendable {
             try audit.beginNote(connection)
             try audit.noteEnd(connection)
         } catch let error as EncryptionError where error.table == "canary" {
-            throw .wrongKey(path: place.name)
+            throw place.explained(.wrongKey(path: place.name))
         } catch {
-            throw HealthStore.described(error, place.name)
+            throw place.explained(HealthStore.described(error, place.name))
         }
     }
 
@@ -254,6 +255,7 @@ public final class HealthStore: @unchecked Sendable {
         try HealthStore.describing(path) {
             try lock.withLock { _ in
                 let session = try place.open(keyID: keyID)
+                try KeyCheck.guardWrites(of: session, cipher)
                 try RowCounts.watch(session, cipher, place.share)
                 // Whoever asks at this moment whether the batches are being sent has it.
                 guard
@@ -337,6 +339,8 @@ public final class HealthStore: @unchecked Sendable {
     static func described(_ error: any Error, _ path: String) -> HealthStoreError {
         switch error {
         case let error as HealthStoreError: error
+        case let error as DatabaseError where error.statement == KeyCheck.isPresent:
+            .keyReplaced(path: path)
         case let error as DatabaseError where error.isDamage:
             .damaged(error, path: path, advice: DamageAdvice.words(about: path))
         case let error as DatabaseError: .database(error, path: path)

@@ -12,6 +12,8 @@ public enum HealthStoreError: Error, Sendable {
     case server(String)
     /// The file was encrypted with another key.
     case wrongKey(path: String)
+    /// A server's data was encrypted with another key than this machine has.
+    case keyReplaced(path: String)
     /// A value cannot be decrypted.
     case encryption(EncryptionError, path: String)
     /// The file belongs to another program or to another version.
@@ -46,7 +48,8 @@ public enum HealthStoreError: Error, Sendable {
         let category: Failure.Category =
             switch self {
             case .key(.file(_, let code)): SystemError(code: code).isDisk ? .disk : .configuration
-            case .server, .key, .lostKey, .wrongKey, .schema, .otherUser, .foreignFile,
+            case .server, .key, .lostKey, .wrongKey, .keyReplaced, .schema, .otherUser,
+                .foreignFile,
                 .rotationUnfinished:
                 .configuration
             case .rotating: .unreachable
@@ -69,6 +72,20 @@ public enum HealthStoreError: Error, Sendable {
                 }
             }
         return Failure(category, description)
+    }
+
+    /// Whether another key may open the data. A server does not tell a password that follows from
+    /// another key from a role that is missing.
+    var isOfOtherKey: Bool {
+        switch self {
+        case .wrongKey, .keyReplaced, .key(.wrapped): true
+        case .database(let error, _): error.isAccess
+        default: false
+        }
+    }
+
+    var isUnfinishedRotation: Bool {
+        if case .rotationUnfinished = self { true } else { false }
     }
 
     /// Whether the same call may succeed a little later, because another process holds the file.
@@ -98,6 +115,9 @@ extension HealthStoreError: CustomStringConvertible {
                 + "`clarity-jobs key rotate`"
         case .rotation(let error, let path): error.description(path)
         case .wrongKey(let path): "`\(path)` was encrypted with another master key"
+        case .keyReplaced(let path):
+            "`\(path)` has another master key than this machine; if `clarity-jobs key rotate` has "
+                + "changed it, copy the new key to this machine"
         case .encryption(let error, _) where error.isOfLogin:
             "the login that was kept is damaged; run `clarity-jobs auth login`"
         case .encryption(let error, let path): "`\(path)`: \(error)"

@@ -13,6 +13,9 @@ enum KeyCheck {
     /// The text of a file whose note must be rewritten, because the file was restored or its key
     /// was changed.
     static let renotedText: [UInt8] = [3]
+    /// The first byte of the text of a server's data that was accepted after a restore; the number
+    /// by which that raised the era of the notes follows (`ServerNote`).
+    static let acceptedMark: UInt8 = 4
 
     /// Returns the cipher of the key if it is the file's key. A new file is bound to the key. A
     /// damaged key check is replaced if something else proves the key.
@@ -69,6 +72,23 @@ enum KeyCheck {
 
     static func write(_ text: [UInt8], _ connection: Connection, _ cipher: Cipher) throws {
         try connection.write(text, to: "canary", cipher)
+    }
+
+    /// A statement that fails if the master key was changed since a cipher was made: each change
+    /// leaves one former key more.
+    static let isPresent = """
+        SELECT 1 / CAST(count(DISTINCT generation) = ? AS integer) FROM former_keys
+        """
+
+    /// Has the transactions of a server's session fail from the instant at which another process
+    /// has changed the master key.
+    ///
+    /// - Throws: `DatabaseError` of `isPresent` if that has happened.
+    static func guardWrites(of connection: Connection, _ cipher: Cipher) throws {
+        guard let session = connection as? ServerConnection else { return }
+        let formerKeys = Value.integer(Int64(cipher.indexKeys.count - 1))
+        session.beginWrites(with: isPresent, formerKeys)
+        try session.run(isPresent, formerKeys)
     }
 
     /// Whether the file holds no data. A file that has lost its key check must not accept another

@@ -61,9 +61,13 @@ extension AuditProof: Reported {
 
     /// `the log is sound: 12 entries, head 0f...`, or the first break.
     public var line: String {
-        if let broken { return "the log is broken at entry \(broken.number): \(broken.reason)" }
+        if let broken { return broken.line }
         let since = anchor == 0 ? "" : " after \(anchor) that were pruned"
         return
             "the log is sound: \(counted(count, "entries"))\(since), head \(head)"
     }
+}
+
+extension AuditProof.Break {
+    public var line: String { "the log is broken at entry \(number): \(reason)" }
 }

@@ -265,8 +265,9 @@ extension CommandSyntax {
                     "`openssl rand -hex 32`), name it with an option, and replace the old key after this",
                     "command and before any other. An account with a given key has a key of its own, which",
                     "the given one wraps: without an option, the command replaces that one alone.",
-                    "Stop the loop first. If a rotation is interrupted, run the",
-                    "same command again; until then other commands refuse to work.",
+                    "Stop the loop first. If a rotation is interrupted, run the same command again; until then",
+                    "other commands refuse to work. With a database, copy the new key to the other machines;",
+                    "their attempts fail until then.",
                 ],
                 options: [
                     OptionSyntax(
@@ -292,7 +293,8 @@ extension CommandSyntax {
             "--repair adds up the days of the archive and counts packed samples anew where that is wrong,",
             "and reads every source again whose records are damaged. Where rows contradict the counts of",
             "each type and month, which only the master key can make, it keeps the rows as they are and",
-            "records that in the audit log. Nothing else is changed.",
+            "records that in the audit log. So it does where the audit log of a database ends before the",
+            "end that this machine has noted, as after a restore. Nothing else is changed.",
         ],
         options: [
             .all,

@@ -115,7 +115,7 @@ struct AccountRemoval: ComposedCommand {
         }
         try askingStore { () throws(RunStoreError) in
             try AccountErasure(of: view, in: state, environment: composition.environment)?
-                .run(of: id, at: composition.clock.now)
+                .run(of: id, sources: view.sections.sourcePaths, at: composition.clock.now)
         }
     }
 
@@ -123,22 +123,12 @@ struct AccountRemoval: ComposedCommand {
     private func eraseOnServer(
         _ id: AccountID, _ folder: String, _ view: JobFile
     ) throws(CommandFailure) {
-        guard let server = view.server(composition.environment) else { return }
+        guard view.server != nil else { return }
         let environment = try composition.keyEnvironment(view)
         try usingHealthData { () throws(HealthStoreError) in
             try HealthServer.erase(stateDirectory: folder, environment: environment)
         }
-        let left: String
-        do throws(DatabaseError) {
-            left = try HealthServer.vacuum(ServerConnection(server))
-        } catch {
-            throw CommandFailure(
-                error.kind == .gone ? .unreachable : .configuration,
-                "cannot use `\(server)`: \(error)")
-        }
-        guard !left.isEmpty else { return }
-        composition.console.note(
-            "the database keeps deleted rows, encrypted, until its owner runs: \(left)")
+        try composition.removeDeletedRows(of: view)
     }
 
     /// Whether a server has data of an account that is not declared, because its removal was cut
@@ -224,7 +214,8 @@ struct AccountRemoval: ComposedCommand {
             return true
         } catch {
             switch error {
-            case .lostKey, .wrongKey, .key, .damaged, .encryption, .schema: return false
+            case .lostKey, .wrongKey, .keyReplaced, .key, .damaged, .encryption, .schema:
+                return false
             default: throw CommandFailure(error)
             }
         }
@@ -241,9 +232,29 @@ struct AccountRemoval: ComposedCommand {
     }
 }
 
+extension Composition {
+    /// Has a server remove deleted rows from its tables, or says who can, and where they stay.
+    func removeDeletedRows(of file: JobFile) throws(CommandFailure) {
+        guard let server = file.server(environment) else { return }
+        let left: String
+        do throws(DatabaseError) {
+            left = try HealthServer.vacuum(ServerConnection(server))
+        } catch {
+            throw CommandFailure(
+                error.kind == .gone ? .unreachable : .configuration,
+                "cannot use `\(server)`: \(error)")
+        }
+        console.note(
+            (left.isEmpty ? "" : "the tables keep deleted rows until their owner runs: \(left) ")
+                + "the server's write-ahead log and its backups keep deleted rows until they expire"
+        )
+    }
+}
+
 /// What was deleted when an account was removed with its data: times and counts.
 ///
-/// Besides the history of the account's runs it is all that stays of the account on this machine.
+/// Besides the history of the account's runs in a file it is all that stays of the account on this
+/// machine.
 struct AccountReceipt {
     var account: String
     var removedAt: Instant

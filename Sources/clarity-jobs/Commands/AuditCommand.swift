@@ -86,6 +86,18 @@ struct AuditCommand: ComposedCommand {
                         + "keep the data as it is with `clarity-jobs audit --repair`")
             }
         }
+        let broken = try usingHealthData { () throws(HealthStoreError) in
+            try store.audit.endBreak()
+        }
+        if let broken {
+            rows.append(AuditRow(rule: "audit-log", message: broken.line))
+            if console.form == .table {
+                console.show("audit-log: \(broken.line)")
+                console.note(
+                    "help: if you have restored the database yourself, keep it as it is with "
+                        + "`clarity-jobs audit --repair`")
+            }
+        }
         let archive = try usingHealthData { () throws(HealthStoreError) in
             try store.archive.prove(in: zone)
         }
@@ -97,17 +109,18 @@ struct AuditCommand: ComposedCommand {
                 console.result("the archive is sound: \(archive.records) records")
             }
         }
-        return proof.findings.isEmpty && archive.damaged.isEmpty
+        return proof.findings.isEmpty && archive.damaged.isEmpty && broken == nil
     }
 
     private func repair(_ store: HealthStore, _ zone: Zone) throws(CommandFailure) {
-        let (archive, totals, accepted) = try usingHealthData { () throws(HealthStoreError) in
+        let (end, archive, totals, accepted) = try usingHealthData { () throws(HealthStoreError) in
             (
-                try store.archive.repair(in: zone), try store.outbox.repairTotals(),
-                try store.outbox.acceptRows()
+                try store.audit.acceptEnd(), try store.archive.repair(in: zone),
+                try store.outbox.repairTotals(), try store.outbox.acceptRows()
             )
         }
         var lines = accepted.map { "taken as it is: \($0.what)" }
+        if let end { lines.append("taken as it is: \(end.line)") }
         if archive.sums > 0 { lines.append("\(counted(archive.sums, "months")) added up anew") }
         if totals > 0 {
             lines.append("packed samples of \(counted(totals, "kinds")) counted anew")

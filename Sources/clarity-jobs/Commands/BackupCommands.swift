@@ -7,6 +7,7 @@ import Platform
 import SwiftOverlayShims
 import BackendContract
 import HealthModel
+import Database
 
 /// `backup` and `backup list`.
 struct BackupCommand: ComposedCommand {
@@ -39,8 +40,9 @@ struct BackupCommand: ComposedCommand {
         let file = try composition.jobFile()
         try composition.requireFiles(
             file,
-            help: "back up with `pg_dump -n clarity_history -n clarity_health`, and keep the "
-                + "master keys elsewhere")
+            help: "as its superuser, back it up with `pg_dump -n clarity_history -n clarity_health "
+                + "\(shellQuoted(file.server?.database ?? "")) > clarity.sql`, and keep the master keys "
+                + "elsewhere")
         // Refuses to back up a history that this program cannot read.
         _ = try composition.history(file)
         let state = try composition.ownBackups(file)
@@ -110,8 +112,11 @@ struct RestoreCommand: ComposedCommand {
         let file = try jobFile(arguments.operands.first)
         try composition.requireFiles(
             file,
-            help: "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE`, and give "
-                + "psql(1) what pg_dump(1) made")
+            help:
+                "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE` in it, give it "
+                + "the dump as its superuser with `psql -v ON_ERROR_STOP=1 "
+                + "\(shellQuoted(file.server?.database ?? "")) < clarity.sql`, and accept the older state "
+                + "with `clarity-jobs audit --repair`")
         let state = try composition.ownBackups(file)
         // A name without a slash is a backup of the state directory.
         let backup = arguments.operands.first.map {

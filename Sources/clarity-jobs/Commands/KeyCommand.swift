@@ -19,10 +19,6 @@ struct KeyCommand: ComposedCommand {
                 .usage, "`key rotate` wants --new-key-file or --new-key-variable, not both")
         }
         let file = try composition.jobFile()
-        try composition.requireFiles(
-            file,
-            help: "stop the loops, take the state to files with `clarity-jobs store copy --to "
-                + "files`, rotate the key there, and copy it back; docs/fleet.md has the steps")
         let state = try composition.ownData(file)
         var environment = try composition.keyEnvironment(file)
         if let account = file.account {
@@ -40,15 +36,12 @@ struct KeyCommand: ComposedCommand {
         }
         let report = try usingHealthData { () throws(HealthStoreError) in try rotation.run() }
         composition.console.results(report.lines, report)
+        try composition.removeDeletedRows(of: file)
         return .done
     }
 
     func status() throws(CommandFailure) -> ExitStatus {
         let file = try composition.jobFile()
-        try composition.requireFiles(
-            file,
-            help: "`clarity-jobs store status` shows the database; docs/fleet.md has the steps "
-                + "that change its master keys")
         let state = try composition.ownData(file)
         let environment = try composition.keyEnvironment(file)
         let status = try usingHealthData { () throws(HealthStoreError) in
@@ -57,7 +50,8 @@ struct KeyCommand: ComposedCommand {
         guard let status else {
             throw CommandFailure(
                 .configuration,
-                "no health data is kept in `\(state)` yet, so there is no master key")
+                "no health data is kept in `\(file.server.map { "\($0)" } ?? state)` yet, so there is no "
+                    + "master key")
         }
         composition.console.results(status.lines, status)
         return .done

@@ -11,16 +11,16 @@ import Testing
     .enabled(if: PostgresServer.isAvailable, "\(PostgresServer.need)"))
 struct StoreProgramTests {
     /// A server that asks for passwords, which the tests of this suite share.
-    private static let starting = Task { try await PostgresServer(asksPasswords: true) }
+    static let starting = Task { try await PostgresServer(asksPasswords: true) }
 
     /// A playground whose state is in a database of its own, without tables yet.
-    private struct Place {
+    struct Place {
         var playground: Playground
         var server: PostgresServer
         var database: ServerAddress
     }
 
-    private func place(_ jobs: String, accounts: String = "") async throws -> Place {
+    func place(_ jobs: String, accounts: String = "") async throws -> Place {
         let server = try await StoreProgramTests.starting.value
         var database = try server.makeDatabase()
         // Roles belong to a server and not to a database.
@@ -46,9 +46,9 @@ struct StoreProgramTests {
         return Place(playground: playground, server: server, database: database)
     }
 
-    private static let upload = "  - { id: upload, kind: bulk-upload }"
+    static let upload = "  - { id: upload, kind: bulk-upload }"
 
-    private func make(_ place: Place) async throws {
+    func make(_ place: Place) async throws {
         let made = try await place.playground.run("store", "init", "--apply", "--owner", "admin")
         try #require(made.status == 0, "\(made.errors)")
     }
@@ -86,36 +86,26 @@ struct StoreProgramTests {
         // Nothing of it is in a file here, and the server has no key.
         let files = try playground.folder.contents().keys.filter { $0.hasPrefix("state/") }
         #expect(!files.contains { $0.contains(".db") }, "\(files)")
-        for (command, help) in StoreProgramTests.onFilesAlone {
+        let name = place.database.database
+        for (command, help) in [
+            (
+                ["backup"],
+                "as its superuser, back it up with `pg_dump -n clarity_history -n clarity_health "
+                    + "\(name) > clarity.sql`, and keep the master keys elsewhere"
+            ),
+            (
+                ["restore"],
+                "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE` in it, give it "
+                    + "the dump as its superuser with `psql -v ON_ERROR_STOP=1 \(name) < "
+                    + "clarity.sql`, and accept the older state with `clarity-jobs audit --repair`"
+            ),
+        ] {
             let refused = try await playground.start(command).finish()
             #expect(refused.status == 78, "\(command)")
             #expect(refused.errors.contains("works on files"), "\(refused.errors)")
             #expect(refused.errorLines.last == "help: \(help)")
         }
     }
-
-    private static let onFilesAlone = [
-        (
-            ["backup"],
-            "back up with `pg_dump -n clarity_history -n clarity_health`, and keep the master keys "
-                + "elsewhere"
-        ),
-        (
-            ["restore"],
-            "stop the loops, `DROP SCHEMA clarity_health, clarity_history CASCADE`, and give psql(1) "
-                + "what pg_dump(1) made"
-        ),
-        (
-            ["key", "rotate"],
-            "stop the loops, take the state to files with `clarity-jobs store copy --to files`, "
-                + "rotate the key there, and copy it back; docs/fleet.md has the steps"
-        ),
-        (
-            ["key", "status"],
-            "`clarity-jobs store status` shows the database; docs/fleet.md has the steps that change "
-                + "its master keys"
-        ),
-    ]
 
     @Test func `migrate changes nothing of this version, and says what one of no release needs`()
         async throws
@@ -189,6 +179,25 @@ struct StoreProgramTests {
         let bens = try await playground.run(
             "--account", "ben", "auth", "status", environment: ["CLARITY_JOBS_KEY": key])
 
+        // Anna's data gets the keys that follow from another master key; ben's keeps its own.
+        let newKey = String(repeating: "9", count: 64)
+        let rotated = try await playground.run(
+            "--account", "anna", "key", "rotate", "--new-key-variable", "NEW_KEY",
+            environment: ["CLARITY_JOBS_KEY": key, "NEW_KEY": newKey])
+        let former = try await playground.run(
+            "--account", "anna", "auth", "status", environment: ["CLARITY_JOBS_KEY": key])
+        let present = try await playground.run(
+            "--account", "anna", "auth", "status", environment: ["CLARITY_JOBS_KEY": newKey])
+        let bensAfter = try await playground.run(
+            "--account", "ben", "auth", "status", environment: ["CLARITY_JOBS_KEY": key])
+
+        #expect(rotated.status == 0, "\(rotated.errors)")
+        #expect(
+            rotated.output.contains("put the new key into the variable `CLARITY_JOBS_KEY`"),
+            "\(rotated.output)")
+        #expect(former.errors.contains("copy the new one to this machine"), "\(former.errors)")
+        #expect(present.status == 0, "\(present.errors)")
+        #expect(bensAfter.errors == bens.errors)
         #expect(login.status == 0, "\(login.errors)")
         #expect(otherKey.status != 0)
         #expect(otherKey.errors.contains("password authentication failed"), "\(otherKey.errors)")

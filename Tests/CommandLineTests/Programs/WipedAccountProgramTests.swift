@@ -231,6 +231,9 @@ struct WipedAccountProgramTests {
                 $0.text(0)
             })
         let before = (anna: try filled(by: "anna"), ben: try filled(by: "ben"))
+        let named = try mention(of: "anna")
+        let lastRun = try #require(
+            try admin.integer("SELECT max(id) FROM clarity_history.runs"))
         // What a dump of before the wipe has of anna, with and without her key.
         let place = try HealthServerPlace(
             address: database, account: "anna", folder: "/nowhere", key: nil)
@@ -255,6 +258,13 @@ struct WipedAccountProgramTests {
             playground, "accounts", "remove", "anna", "--wipe", "--yes")
         let again = try await family.run(playground, "accounts", "remove", "anna", "--wipe")
         let others = try await family.run(playground, "--account", "ben", "outbox", "-o", "json")
+        let history = try JSONValue(
+            try await family.run(playground, "history", "-o", "json").output
+        ).elements
+        // The last run was kid's.
+        _ = try await family.run(playground, "run", "ben/say")
+        let next = try #require(
+            try admin.integer("SELECT max(id) FROM clarity_history.runs"))
 
         #expect(columns.contains("account") && columns.isDisjoint(with: ["sealed", "wrapped"]))
         #expect(kids.status == 0, "\(kids.errors)")
@@ -269,8 +279,17 @@ struct WipedAccountProgramTests {
         }
         #expect(try filled(by: "anna") == [] && filled(by: "kid") == [])
         #expect(try filled(by: "ben") == before.ben)
-        #expect(try mention(of: printed) == [])
+        #expect(named.contains("clarity_history.runs") && named.contains("clarity_health.outbox"))
+        for text in [printed, "anna", "kid"] { #expect(try mention(of: text) == [], "\(text)") }
         #expect(try !mention(of: "printed by ben/say").isEmpty)
+        for errors in [removed.errors, kids.errors] {
+            #expect(
+                errors.contains(
+                    "the server's write-ahead log and its backups keep deleted rows until they expire"
+                ))
+        }
+        #expect(Set(history.map { $0["job"].text }) == ["ben/say", "ben/upload"])
+        #expect(next > lastRun, "the number of a run is used again")
         #expect(try JSONValue(others.output)["outbox"]["samples"].number == 3)
         // The pages of the table with the keys are new.
         try admin.execute("CHECKPOINT")

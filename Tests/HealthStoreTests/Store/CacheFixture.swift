@@ -34,7 +34,7 @@ final class StateFolder: Sendable {
     func open(
         _ environment: [String: String] = [:], clock: any WallClock = SystemClock()
     ) throws -> HealthStore {
-        guard let place = try place() else {
+        guard environment[ServerAccount.variable] == nil, let place = try place() else {
             return try HealthStore(stateDirectory: path, environment: environment, clock: clock)
         }
         return try HealthStore(
@@ -66,14 +66,17 @@ final class StateFolder: Sendable {
     }
 
     /// The place on the server, for `account`; `nil` in a test with files.
-    func place(of account: String = "ada") throws -> HealthServerPlace? {
+    func place(
+        of account: String = "ada", wrapsKeys: Bool = false
+    ) throws -> HealthServerPlace? {
         guard let server else { return nil }
         let address = try database.withLock { database in
             let known = try database ?? server.makeDatabase()
             database = known
             return known
         }
-        return try HealthServerPlace(address: address, account: account, folder: path, key: nil)
+        return try HealthServerPlace(
+            address: address, account: account, folder: path, key: nil, wrapsKeys: wrapsKeys)
     }
 
     /// Makes a file of 0.1.0 without rows, encrypted with the first test key, and returns a
