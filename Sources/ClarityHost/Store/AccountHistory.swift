@@ -245,7 +245,7 @@ public struct AccountErasure {
                 try connection.run("DELETE FROM source_fingerprints WHERE path = ?", .text(path))
             }
             // Processes that have read these rows before read anew.
-            try connection.run("UPDATE shard_state SET version = version + 1")
+            try connection.run("UPDATE writes SET version = version + 1")
         }
     }
 

@@ -28,10 +28,11 @@ public struct KeyRotationReport: Hashable, Sendable {
 /// Rotates the master key: encrypts everything again that the former key encrypts, and hashes every
 /// keyed hash once more.
 ///
-/// On a server it is one transaction (`ServerKeyRotation`). In a file it works in portions of one transaction each, and records its progress in the same transaction.
-/// So it can be killed at any instant, and the next call finishes it. The new key is on disk before
-/// the first row is encrypted with it. The former key is removed once it decrypts no row and no
-/// page of the write-ahead log. No other process uses the health data meanwhile (`StoreLock`).
+/// On a server it is one transaction (`ServerKeyRotation`). In a file it works in portions of one
+/// transaction each, and records its progress in the same transaction. So it can be killed at any
+/// instant, and the next call finishes it. The new key is on disk before the first row is encrypted
+/// with it. The former key is removed once it decrypts no row and no page of the write-ahead log. No
+/// other process uses the health data meanwhile (`StoreLock`).
 public struct KeyRotation {
     /// The instants after which a kill leaves a new state behind; for tests.
     enum Step: Hashable, Sendable {
