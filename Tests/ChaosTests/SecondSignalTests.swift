@@ -12,7 +12,8 @@ struct SecondSignalTests {
             """
             if [ -e "$FOLDER/again" ]; then report outcome success; exit 0; fi
             trap 'echo warned >"$FOLDER/word"' TERM
-            echo ready >"$FOLDER/word"
+            # Once the shell reads: a signal just before a read(2) would not interrupt it.
+            (sleep 0.2; echo ready >"$FOLDER/word") 3<&- 4>&- &
             while :; do wait_for_end; read -r line <&3 || exit 0; done
             """, settings: ", warning: 50s")
         let word = "\(worker.folder.path)/word"
