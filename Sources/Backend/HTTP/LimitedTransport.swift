@@ -161,7 +161,8 @@ public final class LimitedTransport: HTTPTransport {
             guard !Task.isCancelled, clock.elapsed < end else {
                 throw .limited(after: LimitedTransport.busyWait)
             }
-            await clock.sleep(for: pause())
+            // A look at a server costs more than one at a file.
+            await clock.sleep(for: common == nil ? pause() : pause() * 4)
         }
     }
 }

@@ -16,7 +16,8 @@ public final class ServerLimits: Sendable {
         public var isTaken: Bool
     }
 
-    /// A session that one caller uses at a time.
+    /// `@unchecked`: only who has taken a session uses its connection, and `State.idle` has those
+    /// that nobody has taken.
     private final class Session: @unchecked Sendable {
         let connection: Connection
 
@@ -46,8 +47,13 @@ public final class ServerLimits: Sendable {
     /// The server for messages.
     private let name: String
     private let connect: @Sendable () throws -> Connection
-    /// Sessions that nobody uses now.
-    private let idle = Mutex<[Session]>([])
+    private let state = Mutex(State())
+
+    private struct State {
+        var idle: [Session] = []
+        /// The number of connections for which there are rows.
+        var places = 0
+    }
 
     init(of backend: String, at place: HealthServerPlace) {
         (self.backend, name) = (backend, place.name)
@@ -87,24 +93,21 @@ public final class ServerLimits: Sendable {
     public func connection(
         among count: Int
     ) throws(HealthStoreError) -> (any AnyObject & Sendable)? {
-        try HealthStore.describing(name) { try place(among: Int64(count)) }
+        try HealthStore.describing(name) { try place(among: count) }
     }
 
-    private func place(among count: Int64) throws -> Place? {
+    private func place(among count: Int) throws -> Place? {
         let session = try take()
-        let connection = session.connection
-        func lock() throws(DatabaseError) -> Bool {
-            try connection.execute("BEGIN")
-            if try connection.integer(LimitSQL.lock, .text(backend), .integer(count)) != nil {
-                return true
-            }
-            try connection.execute("ROLLBACK")
-            return false
+        let (connection, number) = (session.connection, Int64(count))
+        if state.withLock({ $0.places < count }) {
+            try connection.run(LimitSQL.makePlaces, .text(backend), .integer(number))
+            state.withLock { $0.places = max($0.places, count) }
         }
-        if try lock() { return Place(session, of: self) }
-        // There are no rows before the first request, and too few after a larger limit.
-        try connection.run(LimitSQL.makePlaces, .text(backend), .integer(count))
-        if try lock() { return Place(session, of: self) }
+        try connection.execute("BEGIN")
+        if try connection.integer(LimitSQL.lock, .text(backend), .integer(number)) != nil {
+            return Place(session, of: self)
+        }
+        try connection.execute("ROLLBACK")
         keep(session)
         return nil
     }
@@ -121,11 +124,11 @@ public final class ServerLimits: Sendable {
     }
 
     private func take() throws -> Session {
-        if let session = idle.withLock({ $0.popLast() }) { return session }
+        if let session = state.withLock({ $0.idle.popLast() }) { return session }
         return Session(try connect())
     }
 
-    private func keep(_ session: Session) { idle.withLock { $0.append(session) } }
+    private func keep(_ session: Session) { state.withLock { $0.idle.append(session) } }
 }
 
 /// The statements of the limits.
