@@ -215,6 +215,19 @@ struct StoreProgramTests {
             }
             #expect(error?.kind == .access, "\(query)")
         }
+        // The history has no rows of one account, so no account's role reaches it.
+        let admin = try place.server.administrator(of: place.database.database)
+        let tables = try admin.all(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'clarity_history'"
+        ) { $0.text(0) }
+        try admin.execute("SET ROLE \"\(place.database.user)/anna\"")
+        #expect(tables.count > 15)
+        for table in tables {
+            let error = #expect(throws: DatabaseError.self) {
+                _ = try admin.integer("SELECT 1 FROM clarity_history.\(table)")
+            }
+            #expect(error?.kind == .access, "\(table)")
+        }
     }
 
     @Test func `a state moves into a database and back, and no sample is sent twice`() async throws
