@@ -85,8 +85,7 @@ extension PlanBuilder {
     }
 
     /// Returns what the process that would start the run has recorded of places of machines and of
-    /// reserved ones, with the runs that hold the places now; else what the
-    /// job's groups say.
+    /// reserved ones, with the runs that hold the places now; else what the job's groups say.
     private mutating func placesWanted(by run: Run, _ job: Job) -> [Deferral] {
         let noted = ledger.waits[run.id] ?? []
         if noted.areForPlaces, noted.contains(where: \.isForReservation) { return noted }

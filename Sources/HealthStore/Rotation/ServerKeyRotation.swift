@@ -101,8 +101,7 @@ struct ServerKeyRotation {
                     connection: connection, former: store.cipher, next: next, portion: portion
                 ).onServer(actor: actor, at: clock.now)
                 if isWrapped {
-                    try (store.place as? HealthServerPlace)?
-                        .replaceOwnKey(by: own, given: given, connection)
+                    try store.place.server?.replaceOwnKey(by: own, given: given, connection)
                 }
                 if given.bytes != found.key.bytes {
                     let verifier = try DatabaseLogin(given).verifier()

@@ -293,8 +293,8 @@ extension CommandSyntax {
             "--repair adds up the days of the archive and counts packed samples anew where that is wrong,",
             "and reads every source again whose records are damaged. Where rows contradict the counts of",
             "each type and month, which only the master key can make, it keeps the rows as they are and",
-            "records that in the audit log. So it does where the audit log of a database ends before the",
-            "end that this machine has noted, as after a restore. Nothing else is changed.",
+            "records that in the audit log. It does the same where the audit log of a database ends before",
+            "the end that this machine has noted, as after a restore. Nothing else is changed.",
         ],
         options: [
             .all,
