@@ -1,4 +1,4 @@
-import ClarityScheduler
+@testable import ClarityScheduler
 import ClarityTestSupport
 import Testing
 
@@ -165,5 +165,23 @@ struct PlacesTests {
         try look(at: .noon + .seconds(2), [.tick])
 
         #expect(reads == 1)
+    }
+
+    @Test(arguments: UInt64(0)..<20)
+    func `an agenda without some places still gives the earliest first`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var agenda = Agenda()
+        var entries = (0..<60).map { place in
+            Agenda.Entry(at: .noon + .seconds(Int.random(in: 0...40, using: &random)), place: place)
+        }
+        for entry in entries.shuffled(using: &random) { agenda.insert(entry) }
+        let gone = Set((0..<20).map { _ in Int.random(in: 0..<60, using: &random) })
+
+        agenda.remove(gone)
+        entries.removeAll { gone.contains($0.place) }
+        var found: [Agenda.Entry] = []
+        while let next = agenda.popFirst(through: .noon + .seconds(40)) { found.append(next) }
+
+        #expect(found == entries.sorted { $0.isBefore($1) })
     }
 }
