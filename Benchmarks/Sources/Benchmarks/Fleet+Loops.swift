@@ -149,9 +149,7 @@ extension Fleet {
         section.notes.append(
             "A takeover: from the fault until the end of the lost attempt is in the history, which "
                 + "of the leader's attempt is recorded by the next leader; 6 each, median "
-                + "(least..most). Cut off: nothing passes between the loop and the server. If that "
-                + "strikes in the middle of a decision, the server waits 5 s for the loop: it "
-                + "notices a peer that is cut off over TCP alone.")
+                + "(least..most). Cut off: nothing passes between the loop and the server.")
     }
 
     private func takeover(

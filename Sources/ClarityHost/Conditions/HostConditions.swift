@@ -130,8 +130,8 @@ public final class HostConditions: ConditionMonitor {
         checks.declare(declared, environment: environment)
     }
 
-    /// Asks the services and waits for them, up to 250 ms, and asks the server who is logged in, so
-    /// that `conditions` does not wait for them later.
+    /// Asks the services and waits for them, up to 250 ms, looks at each path, and asks the server
+    /// who is logged in, so that `conditions` does not wait for them later.
     public func prepare() {
         let settings = terms.withLock { $0.settings }
         _ = answers(settings)

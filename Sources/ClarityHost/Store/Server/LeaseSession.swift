@@ -21,7 +21,7 @@ final class LeaseSession: Sendable {
     /// The silence after which either side ends the session. Another loop waits to
     /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
     /// a machine is busy for a moment.
-    private static let silence = (
+    static let silence = (
         ofLoop: Duration.milliseconds(1500), ofCommand: Duration.seconds(10)
     )
     /// How long before the server may end the session a keeper ends its command.

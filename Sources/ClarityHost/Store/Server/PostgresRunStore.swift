@@ -47,9 +47,14 @@ public final class PostgresRunStore: RunStore {
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
                 to: address, patience: patience, cutOff: .seconds(pulse == nil ? 9 : 1))
-            // A process that freezes within a decision must not keep the others from theirs.
-            try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
-            let session = try LeaseSession(at: address, owner: owner, pulse: pulse) {
+            // A process that freezes within a decision must not keep the others from theirs. Only a
+            // loop has another to take over from it.
+            let rest = pulse == nil ? Duration.seconds(5) : LeaseSession.silence.ofLoop
+            try connection.execute(
+                "SET idle_in_transaction_session_timeout = \(rest.milliseconds)")
+            let session = try LeaseSession(
+                at: address, owner: owner, pulse: pulse, progress: progress
+            ) {
                 continuation.yield()
             }
             return (connection, SharedLedger(connection, peers), session)
