@@ -109,7 +109,9 @@ public struct SharedHistory {
         (self.store, owner, server) = (store, store.owner, store)
         var proof = locks.proof
         proof.session = store.proof
-        (self.proof, live) = (proof, locks.live)
+        var live = locks.live
+        live.board = store.progress
+        (self.proof, self.live) = (proof, live)
     }
 }
 

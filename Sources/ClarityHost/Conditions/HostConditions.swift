@@ -135,6 +135,7 @@ public final class HostConditions: ConditionMonitor {
     public func prepare() {
         let settings = terms.withLock { $0.settings }
         _ = answers(settings)
+        for path in settings.storagePaths + settings.sourcePaths { _ = storage.free(at: path) }
         guard let ask = settings.logins else { return }
         let logins = Logins(names: ask())
         terms.withLock { $0.logins = logins }
@@ -230,6 +231,13 @@ public final class HostConditions: ConditionMonitor {
             missing.append(reading.source)
         }
         return .sampledUnknown(missing.joined(separator: "; "))
+    }
+
+    public func withSources(_ accounts: Set<AccountID>) -> Set<AccountID> {
+        let settings = terms.withLock { $0.settings }
+        return accounts.filter { account in
+            settings.ofAccount(account).sources.contains { isThere($0) }
+        }
     }
 
     /// Asks these checks and returns the conditions with their answers. Blocks for as long as the

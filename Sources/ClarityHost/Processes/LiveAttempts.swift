@@ -23,6 +23,8 @@ public struct LiveAttempts: Sendable {
 
     private let folder: String
     private let owner: String
+    /// Where the progress is told besides, for other machines.
+    var board: ProgressBoard?
 
     /// The attempts of a state directory, for looking at them.
     init(inDirectory directory: String) { self.init(folder: "\(directory)/attempts", owner: "") }
@@ -41,7 +43,9 @@ public struct LiveAttempts: Sendable {
 
     /// Returns the place for the progress of an attempt of this scheduler.
     func progress(of order: AttemptOrder, clock: any WallClock) -> LiveProgress {
-        LiveProgress(path(order) + LiveAttempts.progress, clock)
+        LiveProgress(path(order) + LiveAttempts.progress, clock) { [board] progress in
+            board?.note(progress, of: order.run, order.attempt)
+        }
     }
 
     /// Returns the file into which the program of an attempt of this scheduler may write its report.
@@ -162,10 +166,17 @@ final class LiveOutput: Sendable {
 struct LiveProgress {
     private let path: String
     private let clock: any WallClock
+    private let tell: @Sendable (AttemptProgress) -> Void
     private var progress: AttemptProgress?
     private var writtenAt: Duration?
 
-    init(_ path: String, _ clock: any WallClock) { (self.path, self.clock) = (path, clock) }
+    /// - Parameter tell: is told what is written down.
+    init(
+        _ path: String, _ clock: any WallClock,
+        tell: @escaping @Sendable (AttemptProgress) -> Void = { _ in }
+    ) {
+        (self.path, self.clock, self.tell) = (path, clock, tell)
+    }
 
     /// Notes that `done` of `total` is done, and writes it down at most once a second.
     mutating func note(_ done: Int64, _ total: Int64) {
@@ -179,6 +190,7 @@ struct LiveProgress {
         let elapsed = clock.elapsed
         if let writtenAt, elapsed - writtenAt < .seconds(1) { return }
         writtenAt = elapsed
+        tell(next)
         let bytes = Array(next.text.utf8)
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard file >= 0 else { return }
@@ -189,11 +201,12 @@ struct LiveProgress {
 }
 
 extension AttemptProgress {
-    fileprivate var text: String {
+    /// A line of text.
+    var text: String {
         "\(done) \(total) \(since.millisecondsSince1970) \(at.millisecondsSince1970)\n"
     }
 
-    fileprivate init?(text: String) {
+    init?(text: String) {
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Int64($0) }
         guard numbers.count == 4 else { return nil }
         self.init(
@@ -218,6 +231,7 @@ public struct ProgressKeepingWorker: Worker {
         progress: @escaping ProgressHandler
     ) async -> AttemptEnd {
         let place = Mutex(live.progress(of: order, clock: clock))
+        defer { live.board?.remove(order.run) }
         return await worker.run(order, signals: signals) { done, total in
             place.withLock { $0.note(done, total) }
             progress(done, total)

@@ -213,6 +213,11 @@ protocol HistoryPeers: AnyObject {
         with ledger: inout Ledger, isDeciding: Bool, _ connection: Connection
     ) throws
 
+    /// Returns how far an attempt is that this machine knows nothing of; `nil` if nobody has said.
+    func progress(
+        of run: RunID, _ number: Int, _ connection: Connection
+    ) throws(DatabaseError) -> AttemptProgress?
+
     /// Writes a change of that.
     func write(_ change: PlacementChange, _ connection: Connection) throws(DatabaseError)
 }
@@ -242,6 +247,11 @@ final class FilePeers: HistoryPeers {
 
     /// Does nothing: there is one machine.
     func share(with ledger: inout Ledger, isDeciding: Bool, _ connection: Connection) {}
+
+    /// Nothing: this machine knows of all.
+    func progress(
+        of run: RunID, _ number: Int, _ connection: Connection
+    ) -> AttemptProgress? { nil }
 
     func write(_ change: PlacementChange, _ connection: Connection) {}
 

@@ -135,7 +135,7 @@ public struct RunHistory: ~Copyable {
                     }
                 }
                 if attempt.result == .running {
-                    attempt.progress = live?.progress(of: run, attempt.number)
+                    attempt.progress = try progress(of: run, attempt.number, connection)
                 }
                 attempt.machine = machines[attempt.number]
                 return attempt
@@ -143,10 +143,17 @@ public struct RunHistory: ~Copyable {
         }
     }
 
-    /// Returns how far the running attempt of a run is; `nil` if none runs on this machine or it has
-    /// not said.
-    public func progress(of run: Run) -> AttemptProgress? {
-        run.state == .running ? live?.progress(of: run.id, run.attempts) : nil
+    /// Returns how far the running attempt of a run is; `nil` if none runs or it has not said.
+    public func progress(of run: Run) throws(RunStoreError) -> AttemptProgress? {
+        guard run.state == .running, let connection else { return nil }
+        return try rethrowing(path) { try progress(of: run.id, run.attempts, connection) }
+    }
+
+    private func progress(
+        of run: RunID, _ number: Int, _ connection: Connection
+    ) throws(DatabaseError) -> AttemptProgress? {
+        if let own = live?.progress(of: run, number) { return own }
+        return try peers.progress(of: run, number, connection)
     }
 
     /// Returns the deferrals of a run, in the order in which they began.

@@ -295,6 +295,11 @@ public struct JobSet: Hashable, Sendable {
         span(of: account)?.group.sections.sourcePaths ?? []
     }
 
+    /// The accounts that have a source.
+    var accountsWithSources: Set<AccountID> {
+        Set(spans.compactMap { $0.group.sections.sourcePaths.isEmpty ? nil : $0.group.account })
+    }
+
     /// Returns the priority of a job.
     func priority(of id: JobID) -> Job.Priority? {
         find(id).map { $0.group.jobs[$0.index].priority }

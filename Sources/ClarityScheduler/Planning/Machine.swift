@@ -9,21 +9,44 @@ public struct Machine: Hashable, Sendable {
     /// The maximum number of attempts at once; 0 while the loop ends.
     public var places: Int
     public var conditions: Conditions
+    /// The accounts with a source that the machine reaches; without accounts, `conditions` says it.
+    public var sources: ReachedSources
 
     /// Creates a machine.
     public init(
         owner: String, name: String, labels: Set<String> = [], places: Int,
-        conditions: Conditions
+        conditions: Conditions, sources: ReachedSources = .only([])
     ) {
         self.owner = owner
         self.name = name
         self.labels = labels
         self.places = places
         self.conditions = conditions
+        self.sources = sources
     }
 
     /// Whether a job that names `pin` in `machine:` may run here.
     public func matches(_ pin: String) -> Bool { name == pin || labels.contains(pin) }
+}
+
+/// The accounts with a source that a machine reaches, by the shorter list: mostly it reaches those
+/// of all or of none.
+public enum ReachedSources: Hashable, Sendable {
+    case only(Set<AccountID>)
+    case allBut(Set<AccountID>)
+
+    /// - Parameter accounts: those that have a source at all.
+    init(_ reached: Set<AccountID>, of accounts: Set<AccountID>) {
+        let missing = accounts.subtracting(reached)
+        self = missing.count < reached.count ? .allBut(missing) : .only(reached)
+    }
+
+    func contains(_ account: AccountID) -> Bool {
+        switch self {
+        case .only(let reached): reached.contains(account)
+        case .allBut(let missing): !missing.contains(account)
+        }
+    }
 }
 
 /// An attempt that the leader has placed on the machine of another loop, until it is settled.

@@ -181,7 +181,11 @@ extension PlanBuilder {
         // All machines ask the same server.
         conditions.login = self.conditions.login
         for (account, own) in self.conditions.accounts {
-            conditions.accounts[account, default: .init()].login = own.login
+            let source: Conditions.Reading<Bool> =
+                machine.sources.contains(account)
+                ? Conditions.Reading(true, source: machine.name, isSampled: true)
+                : .sampledUnknown(machine.name)
+            conditions.accounts[account] = .init(login: own.login, source: source)
         }
         return unmet(of: job, for: run, in: conditions, asksElsewhere: true)
     }
@@ -241,23 +245,17 @@ extension PlanBuilder {
     mutating func publish() {
         guard ledger.role != .alone else { return }
         let places = planner.isDraining ? 0 : planner.maxParallel
-        let isNews = events.contains { event in
-            switch event {
-            case .conditionsChanged, .reload, .labelled: true
-            default: false
-            }
-        }
-        let age = planner.publishedAt.map { moment.elapsed - $0 }
-        let isDue = age.map { $0 >= Planner.recheck } ?? true
+        let isDue = planner.isPublicationDue(events, at: moment)
         defer {
             let age = planner.publishedAt.map { moment.elapsed - $0 } ?? .zero
             wake(after: Planner.recheck - age)
         }
-        guard isNews || isDue || planner.published?.places != places else { return }
+        guard isDue || planner.published?.places != places else { return }
         planner.publishedAt = moment.elapsed
         let machine = Machine(
             owner: planner.owner, name: planner.machine, labels: planner.labels, places: places,
-            conditions: conditions.inSteps(from: planner.published?.conditions).toPublish)
+            conditions: conditions.inSteps(from: planner.published?.conditions).toPublish,
+            sources: ReachedSources(planner.reached, of: planner.jobs.accountsWithSources))
         guard machine != planner.published else { return }
         planner.published = machine
         add(.placing(.publish(machine)))

@@ -40,6 +40,7 @@ struct PlanBuilder {
             planner.maxParallel = maxParallel
             planner.maxParallelTotal = total
         }
+        for case .sourcesReached(let accounts) in events { planner.reached = accounts }
         guard ledger.role != .follower else { return follow() }
         settlePlacedAttempts()
         rescueLapsedRuns()
@@ -62,7 +63,7 @@ struct PlanBuilder {
 
     private mutating func take(_ event: Planner.Event) {
         switch event {
-        case .tick, .reload, .sourcesSeen: break
+        case .tick, .reload, .sourcesSeen, .sourcesReached: break
         case .conditionsChanged: noticeNetwork()
         case .requested(let ids, let isForced, let parameters):
             request(ids, isForced: isForced, parameters)

@@ -47,6 +47,8 @@ public struct Planner: Sendable {
         case reload(JobSet, maxParallel: Int, total: Int? = nil)
         /// Replaces the labels of this machine.
         case labelled(Set<String>)
+        /// The accounts with a source that this machine reaches.
+        case sourcesReached(Set<AccountID>)
         /// Start nothing more, and stop the running attempts.
         case drain
     }
@@ -113,6 +115,8 @@ public struct Planner: Sendable {
     /// What was last published of this machine, and when it was last looked at.
     var published: Machine?
     var publishedAt: Duration?
+    /// The accounts with a source that this machine reaches.
+    var reached: Set<AccountID> = []
     /// Since when the checks of each waiting run are being asked, on the elapsed clock.
     var askedSince: [RunID: Duration] = [:]
     var isDraining = false
@@ -167,6 +171,24 @@ public struct Planner: Sendable {
         let plan = builder.plan()
         self = builder.planner
         return plan
+    }
+
+    /// Returns the accounts for which a decision has to know whether this machine reaches a source
+    /// (`Event.sourcesReached`), because it publishes what this machine is.
+    func accountsToLookAt(for events: [Event], at moment: Moment) -> Set<AccountID> {
+        // Where there is one machine, it has no name.
+        !machine.isEmpty && isPublicationDue(events, at: moment) ? jobs.accountsWithSources : []
+    }
+
+    /// Whether what this machine is may have changed since it was looked at.
+    func isPublicationDue(_ events: [Event], at moment: Moment) -> Bool {
+        let isNews = events.contains { event in
+            switch event {
+            case .conditionsChanged, .reload, .labelled: true
+            default: false
+            }
+        }
+        return isNews || publishedAt.map { moment.elapsed - $0 >= Planner.recheck } ?? true
     }
 
     /// Whether the planner may start a run.

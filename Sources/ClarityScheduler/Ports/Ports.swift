@@ -93,6 +93,9 @@ public protocol ConditionMonitor: Sendable {
     /// - Parameter accounts: those whose login and sources are wanted as well.
     func conditions(of accounts: Set<AccountID>) -> Conditions
 
+    /// Returns those of the accounts of which a source exists on this machine.
+    func withSources(_ accounts: Set<AccountID>) -> Set<AccountID>
+
     /// Asks the checks with these names, unless they are being asked already; `changes()` reports
     /// when one has answered. An unknown name gets the answer "unknown", and its run waits.
     func ask(_ checks: Set<String>)
@@ -106,6 +109,9 @@ public protocol ConditionMonitor: Sendable {
 extension ConditionMonitor {
     /// Nothing takes longer.
     public func prepare() {}
+
+    /// No account has a source.
+    public func withSources(_ accounts: Set<AccountID>) -> Set<AccountID> { [] }
 
     /// Returns the current conditions of the machine.
     public func conditions() -> Conditions { conditions(of: []) }

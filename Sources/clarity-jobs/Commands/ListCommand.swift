@@ -24,7 +24,9 @@ struct ListCommand: ComposedCommand {
         composition.console.results(
             try file.jobs.map { job throws(CommandFailure) in
                 let open = known[job.id]?.open
-                let progress = open.flatMap { history.progress(of: $0) }
+                let progress = try askingStore { () throws(RunStoreError) in
+                    try open.flatMap { run throws(RunStoreError) in try history.progress(of: run) }
+                }
                 return ListedJob(
                     job: job, fault: file.held[job.id], status: known[job.id], last: ends[job.id],
                     pace: try composition.pace(of: open, job, history),

@@ -172,6 +172,67 @@ struct PlacementTests {
         #expect(fleet.load == ["b": 1])
     }
 
+    @Test func `a run that needs a source starts on a machine that reaches it`() throws {
+        var fleet = try Fleet(3, [])
+        var sections = SectionValues()
+        sections.sourcePaths = ["/export.zip"]
+        let accounts = try ["x", "y", "z"].map { try #require(AccountID($0)) }
+        let heeding = try job("j", attempts: 1)
+        let jobs = JobSet(
+            accounts.map { JobGroup(account: $0, jobs: [heeding], sections: sections) })
+        for account in accounts {
+            for name in fleet.names {
+                fleet.conditions[name]?.accounts[account] = .init(source: .unknown("missing"))
+            }
+        }
+        fleet.planners["a"]?.labels = []
+        for name in fleet.names.reversed() { try fleet.decide(name, .reload(jobs, maxParallel: 4)) }
+        for name in fleet.names { try fleet.decide(name) }
+        // Wherever they ran first, their source was not there.
+        for name in fleet.names {
+            for run in (fleet.running[name] ?? [:]).keys.sorted() {
+                try fleet.end(run, on: name, .reported(.awaits(.source, Failure(.work, "none"))))
+            }
+        }
+        try fleet.decide("a")
+        fleet.pass(.seconds(60))
+        try fleet.decide("a")
+        let before = fleet.load
+
+        // `b` reaches those of all but `y`, and `c` that of `y` alone.
+        try fleet.decide("b", .sourcesReached([accounts[0], accounts[2]]), .conditionsChanged)
+        try fleet.decide("c", .sourcesReached([accounts[1]]), .conditionsChanged)
+        try fleet.decide("a")
+
+        #expect(before == [:])
+        #expect(fleet.store.machines["b"]?.sources == .allBut([accounts[1]]))
+        #expect(fleet.store.machines["c"]?.sources == .only([accounts[1]]))
+        let owners = fleet.store.runs.values.compactMap { run in
+            run.lease.map { "\(run.job.account?.rawValue ?? "") on \($0.owner)" }
+        }
+        #expect(owners.sorted() == ["x on b", "y on c", "z on b"])
+    }
+
+    @Test func `sources are looked at only where this machine is published, and when it is due`()
+        throws
+    {
+        let account = try #require(AccountID("x"))
+        var sections = SectionValues()
+        sections.sourcePaths = ["/export.zip"]
+        let jobs = JobSet([JobGroup(account: account, jobs: [], sections: sections)])
+        let alone = Planner(jobs: jobs, owner: "a", seed: 1)
+        var shared = Planner(jobs: jobs, owner: "a", seed: 1, machine: "a")
+        let moment = Moment(wall: .noon, elapsed: .seconds(100))
+
+        #expect(alone.accountsToLookAt(for: [.conditionsChanged], at: moment) == [])
+        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [account])
+        shared.publishedAt = .seconds(99)
+        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [])
+        #expect(shared.accountsToLookAt(for: [.conditionsChanged], at: moment) == [account])
+        shared.publishedAt = .seconds(40)
+        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [account])
+    }
+
     @Test func `of machines with the same load, the one that had the account last is next`() throws
     {
         var fleet = try Fleet(3, [try job("x/j", schedule: nil)])

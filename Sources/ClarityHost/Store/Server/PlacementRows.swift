@@ -131,9 +131,11 @@ struct PlacementRows {
     /// Returns what a loop has published; `nil` if it cannot be read, as from a later version.
     func machine(of owner: String) throws(DatabaseError) -> Machine? {
         try connection.first(
-            "SELECT name, labels, places, conditions FROM machines WHERE owner = ?", .text(owner)
+            "SELECT name, labels, places, conditions, sources FROM machines WHERE owner = ?",
+            .text(owner)
         ) { row -> Machine? in
             let name = row.text(0)
+            guard let sources = ReachedSources(text: row.text(4)) else { return nil }
             do {
                 guard case .object(let members) = try JSONParser.parse(Array(row.text(3).utf8))
                 else { return nil }
@@ -141,7 +143,8 @@ struct PlacementRows {
                     owner: owner, name: name,
                     labels: Set(row.text(1).split(separator: " ").map(String.init)),
                     places: Int(row.integer(2)),
-                    conditions: try ConditionsNotation.read(members, source: name).from(name))
+                    conditions: try ConditionsNotation.read(members, source: name).from(name),
+                    sources: sources)
             } catch {
                 // It gets no attempts.
                 return nil
@@ -157,14 +160,38 @@ struct PlacementRows {
     private func write(_ machine: Machine) throws(DatabaseError) {
         try connection.run(
             """
-            INSERT INTO machines (owner, mark, name, labels, places, conditions, revision)
-            VALUES (?, ?, ?, ?, ?, ?, 1)
+            INSERT INTO machines (owner, mark, name, labels, places, conditions, sources, revision)
+            VALUES (?, ?, ?, ?, ?, ?, ?, 1)
             ON CONFLICT (owner) DO UPDATE SET labels = excluded.labels, places = excluded.places,
-                conditions = excluded.conditions, revision = machines.revision + 1
+                conditions = excluded.conditions, sources = excluded.sources,
+                revision = machines.revision + 1
             """, .text(machine.owner), .text(SessionMark.of(machine.owner)), .text(machine.name),
             .text(machine.labels.sorted().joined(separator: " ")),
             .integer(Int64(machine.places)),
-            .text(JSON.object(ConditionsNotation.members(machine.conditions)).line))
+            .text(JSON.object(ConditionsNotation.members(machine.conditions)).line),
+            .text(machine.sources.text))
+    }
+}
+
+extension ReachedSources {
+    /// `only` or `all_but`, and the accounts.
+    fileprivate var text: String {
+        let (word, accounts) =
+            switch self {
+            case .only(let reached): ("only", reached)
+            case .allBut(let missing): ("all_but", missing)
+            }
+        return ([word] + accounts.map(\.rawValue).sorted()).joined(separator: " ")
+    }
+
+    fileprivate init?(text: String) {
+        let words = text.split(separator: " ")
+        let accounts = Set(words.dropFirst().compactMap { AccountID($0) })
+        switch words.first {
+        case "only": self = .only(accounts)
+        case "all_but": self = .allBut(accounts)
+        default: return nil
+        }
     }
 }
 

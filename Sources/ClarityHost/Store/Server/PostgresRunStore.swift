@@ -18,6 +18,8 @@ public final class PostgresRunStore: RunStore {
     public let changes: AsyncStream<Void>
     /// What this process's leases are held as.
     public let owner: String
+    /// How far its attempts are.
+    let progress = ProgressBoard()
 
     /// Ends when this loop is the one that decides, or its session has ended.
     public var turn: AsyncStream<Void> { session.turn }
@@ -43,7 +45,7 @@ public final class PostgresRunStore: RunStore {
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let peers = ServerPeers(owner, attemptLocks)
         (self.peers, isLoop) = (peers, pulse != nil)
-        (connection, shared, session) = try rethrowing(server: place) {
+        (connection, shared, session) = try rethrowing(server: place) { [progress] in
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
                 to: address, patience: patience, cutOff: .seconds(pulse == nil ? 9 : 1))
@@ -278,6 +280,12 @@ final class ServerPeers: HistoryPeers {
         ledger.machines = machines.values.map(\.machine).sorted {
             ($0.name, $0.owner) < ($1.name, $1.owner)
         }
+    }
+
+    func progress(
+        of run: RunID, _ number: Int, _ connection: Connection
+    ) throws(DatabaseError) -> AttemptProgress? {
+        try ProgressRows(connection).progress(of: run, number)
     }
 
     func write(_ change: PlacementChange, _ connection: Connection) throws(DatabaseError) {

@@ -16,8 +16,9 @@ enum ServerHistorySchema {
         CREATE TABLE lead (leader text COLLATE "C" NOT NULL);
         """
 
-    /// What the loops share about their machines, and the attempts that the leader has placed on
-    /// them; a file has one machine. Rows of a machine count while the session of its mark lives.
+    /// What the loops share about their machines, the attempts that the leader has placed on them,
+    /// and how far the attempts of each process are; a file has one machine. Rows of a machine or
+    /// process count while the session of its mark lives.
     private static let placementTables = """
         CREATE TABLE machines (
             owner TEXT PRIMARY KEY NOT NULL,
@@ -26,6 +27,7 @@ enum ServerHistorySchema {
             labels TEXT NOT NULL,
             places INTEGER NOT NULL CONSTRAINT machines_places CHECK (places >= 0),
             conditions TEXT NOT NULL,
+            sources TEXT NOT NULL,
             revision INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE placements (
@@ -44,6 +46,11 @@ enum ServerHistorySchema {
                 CHECK ((report IS NULL) = (state = 'offered' OR state = 'taken'))
         ) STRICT;
         CREATE INDEX placements_by_owner ON placements (owner);
+        CREATE TABLE progress (
+            owner TEXT PRIMARY KEY NOT NULL,
+            mark TEXT NOT NULL,
+            attempts TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// Keeps out all other decisions until the end of the transaction, and nobody who only reads.

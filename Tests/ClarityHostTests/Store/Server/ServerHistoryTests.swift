@@ -15,7 +15,7 @@ struct ServerHistoryTests {
         "boot_mark", "deferrals",
         "job_records", "machines", "occurrence_fates", "placements", "prune_mark", "runs",
         "writes",
-        "missed_totals", "source_fingerprints", "totals", "wait_totals",
+        "missed_totals", "progress", "source_fingerprints", "totals", "wait_totals",
     ]
 
     /// Makes a history in which every table has a row.
@@ -56,6 +56,7 @@ struct ServerHistoryTests {
                     [AttemptFact("waiting", 1, at: .noon)], of: nil, at: .noon),
             ]
         }
+        try ProgressRows(session(bed)).write("1 1 5 10 0 0\n", of: owner)
         try store.decide { _ in
             [.deferred(running.id, [], at: .noon + .seconds(5)), .put(succeeded)]
         }
@@ -118,6 +119,71 @@ struct ServerHistoryTests {
             return
         }
         #expect(text.contains("`writes` has no row"))
+    }
+
+    @Test(arguments: [
+        ReachedSources.only([]), .only(accounts("b a")), .allBut([]), .allBut(accounts("a")),
+    ])
+    func `others read what a loop has published as it was`(sources: ReachedSources) async throws {
+        let bed = try await PostgresRunStoreBed()
+        let (store, owner) = try bed.open()
+        let machine = ClarityScheduler.Machine(
+            owner: owner, name: "nas", labels: ["clinic", "gpu"], places: 3,
+            conditions: Conditions(metered: .init(true, source: "nas")), sources: sources)
+
+        try store.decide { _ in [.placing(.publish(machine))] }
+
+        let read = try #require(try RunHistory(at: bed.address).ledger().machines.first)
+        #expect(read.name == "nas" && read.labels == ["clinic", "gpu"] && read.places == 3)
+        #expect(read.conditions.metered.value == true)
+        #expect(read.sources == sources)
+    }
+
+    /// Looks until `condition` holds, for at most twenty seconds.
+    private func wait(until condition: () throws -> Bool) throws {
+        let start = ContinuousClock.now
+        while try !condition(), ContinuousClock.now - start < .seconds(20) {}
+        #expect(try condition())
+    }
+
+    private static func accounts(_ names: String) -> Set<AccountID> {
+        Set(names.split(separator: " ").compactMap { AccountID(String($0)) })
+    }
+
+    @Test func `everybody sees how far an attempt is until it has ended`() async throws {
+        let bed = try await PostgresRunStoreBed()
+        let store = try PostgresRunStore(at: bed.address, owner: "working")
+        let run = try RunStoreConformance.runningRun(1, store.owner)
+        try store.decide { _ in [.put(run)] }
+        let history = try RunHistory(at: bed.address)
+        let progress = AttemptProgress(
+            done: 5, total: 10, since: .noon, at: .noon + .seconds(5))
+        store.progress.note(progress, of: run.id, 1)
+        store.progress.note(progress, of: RunID(11), 1)
+
+        var seen: AttemptProgress?
+        try wait {
+            seen = try history.progress(of: run)
+            return seen != nil
+        }
+        store.progress.remove(run.id)
+        try wait { try history.progress(of: run) == nil }
+
+        #expect(seen == progress)
+    }
+
+    @Test func `the next process removes what a killed one has said of its attempts`()
+        async throws
+    {
+        let bed = try await PostgresRunStoreBed()
+        let admin = try session(bed)
+        try ProgressRows(admin).write("1 1 5 10 0 0\n", of: "killed")
+
+        _ = try PostgresRunStore(at: bed.address, owner: "next")
+
+        try wait {
+            try admin.integer("SELECT count(*) FROM progress") == 0
+        }
     }
 
     @Test func `the totals are those of a history in a file`() async throws {
