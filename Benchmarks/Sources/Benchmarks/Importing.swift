@@ -116,7 +116,7 @@ struct Importing {
         compare("again, with a byte of its header changed", .again, "expat", .expat, limit: 0.26)
         compare("again, shuffled within types", .shuffled, "expat", .expat, limit: 0.4)
         compare(
-            "a week later, 1 % more, other offset and pointers", .week, "expat", .expat, limit: 0.5)
+            "a week later, 1 % more, other offset and pointers", .week, "expat", .expat, limit: 0.4)
         for (what, run) in [
             ("peak resident memory, 2,000,000 records", Run.first), ("the same from the zip", .zip),
             ("the same, 100,000 records", .small),

@@ -26,7 +26,7 @@ extension RunHistory {
                     + audit.counts()
                 // Rows that a damaged schema let in say more than the damage itself.
                 if findings.isEmpty, let file = connection as? FileConnection {
-                    try file.requireSchema(historyMigrations.form())
+                    try file.requireSchema(of: historyMigrations)
                 }
                 return findings
             }

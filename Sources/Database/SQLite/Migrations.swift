@@ -17,6 +17,9 @@ public struct Migrations: Sendable {
     }
     /// What a new file gets in place of all the steps.
     public private(set) var schema: String?
+    /// The mark of the newest schema (`SchemaForm`), if it is known: a file that has it need not be
+    /// compared with a schema that is made for that.
+    public let mark: UInt64?
     /// The version after all the steps.
     public var newest: Int { oldest + steps.count }
 
@@ -26,11 +29,16 @@ public struct Migrations: Sendable {
     ///   - schema: the statements that create the newest version. Without them, a new file takes
     ///     each step.
     ///   - oldest: the version before the first step; 0 if the steps begin with an empty file.
-    public init(applicationID: Int64, schema: String? = nil, oldest: Int = 0, steps: [String]) {
+    ///   - mark: that of the newest schema.
+    public init(
+        applicationID: Int64, schema: String? = nil, oldest: Int = 0, steps: [String],
+        mark: UInt64? = nil
+    ) {
         self.applicationID = applicationID
         self.schema = schema
         self.oldest = oldest
         self.steps = steps
+        self.mark = mark
     }
 
     /// Runs the steps that the file still lacks, all in one transaction.
@@ -152,14 +160,25 @@ extension FileConnection {
         try requireWholePages()
         let version = try first("PRAGMA user_version") { Int($0.integer(0)) } ?? 0
         guard let form, form.version == version else { return }
-        try requireSchema(form)
+        try requireSchema { form.mark }
     }
 
-    /// Checks only the schema of a database, which must have the version of `form`.
+    /// Checks only the schema of a database, which must have the newest version.
     ///
     /// - Throws: as `requireSoundness`.
-    public func requireSchema(_ form: SchemaForm) throws(DatabaseError) {
-        guard try schemaMark() == form.mark else {
+    public func requireSchema(of migrations: Migrations) throws(DatabaseError) {
+        // Another version of SQLite may keep the text in another way than the one whose mark is known.
+        try requireSchema(known: migrations.mark) { () throws(DatabaseError) in
+            try migrations.form().mark
+        }
+    }
+
+    private func requireSchema(
+        known: UInt64? = nil, _ wanted: () throws(DatabaseError) -> UInt64
+    ) throws(DatabaseError) {
+        let mark = try schemaMark()
+        if mark == known { return }
+        guard try wanted() == mark else {
             throw DatabaseError(
                 code: 11, message: "database is damaged: its schema is not what this program made")
         }

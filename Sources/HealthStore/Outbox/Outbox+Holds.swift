@@ -32,6 +32,7 @@ extension Outbox {
         var sorting = Sorting()
         let endpoints = endpoints.filter(\.takesNew)
         guard !endpoints.isEmpty else { return sorting }
+        let held = try kindsHeld()
         for kind in SampleKind.allCases {
             if !endpoints.contains(where: { $0.metricType(of: kind) != nil }) {
                 let refusal = UploadRefusal.kindNotAccepted
@@ -42,7 +43,7 @@ extension Outbox {
                         SELECT id FROM outbox WHERE \(Outbox.isAlone(.queued)) AND kind = ? LIMIT ?)
                     """, .text(refusal.description), .text(kind.rawValue))
                 if count > 0 { sorting.refused[refusal, default: [:]][kind] = count }
-            } else {
+            } else if held.contains(kind.rawValue) {
                 sorting.requeued += try inPortions(
                     """
                     UPDATE outbox SET state = 'queued', hold = NULL, reason = NULL
@@ -53,6 +54,16 @@ extension Outbox {
         sorting.requeued += try checkAnew(.outOfRange, endpoints, at: now)
         sorting.requeued += try checkAnew(.inFuture, endpoints, at: now)
         return sorting
+    }
+
+    /// Returns the kinds of which samples are kept back because the backend takes none.
+    private func kindsHeld() throws(HealthStoreError) -> Set<String> {
+        try store.access { connection in
+            Set(
+                try connection.all("SELECT DISTINCT kind FROM outbox WHERE hold = 'kind'") {
+                    $0.text(0)
+                })
+        }
     }
 
     /// Puts samples that were kept back for their value or date back into the queue, if the rules

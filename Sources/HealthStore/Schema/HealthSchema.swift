@@ -25,8 +25,11 @@ enum HealthSchema {
     static var migrations: Migrations {
         Migrations(
             applicationID: applicationID, schema: "\(tables)\n\(firstRows)", oldest: 24,
-            steps: ["\(countTables)\n\(countedHead)", publicationTables])
+            steps: ["\(countTables)\n\(countedHead)", publicationTables], mark: mark)
     }
+
+    /// The mark of the schema that `tables` make.
+    static let mark: UInt64 = 0xdb40_9208_ace7_5a50
 
     /// The tables, indices, views and triggers of the newest version.
     static let tables = [

@@ -77,7 +77,7 @@ struct RowCounts {
         let version = try file.integer("PRAGMA schema_version")
         guard version != trusted else { return true }
         do throws(DatabaseError) {
-            try file.requireSchema(HealthSchema.migrations.form())
+            try file.requireSchema(of: HealthSchema.migrations)
         } catch {
             guard error.isDamage else { throw error }
             return false

@@ -21,9 +21,24 @@ import Testing
         let wide = try file(
             migrations.steps.joined(separator: ";").replacing(" (id", with: "  (\n  \"id\""))
 
-        try plain.requireSchema(form)
-        try wide.requireSchema(form)
+        try plain.requireSchema(of: migrations)
+        try wide.requireSchema(of: migrations)
         #expect(form.version == 2)
+    }
+
+    @Test(arguments: [nil, true, false])
+    func `only the schema that the steps make is taken, whatever mark is known`(
+        isRight: Bool?
+    ) throws {
+        let mark = try migrations.form().mark
+        let knowing = Migrations(
+            applicationID: 7, steps: migrations.steps,
+            mark: isRight.map { $0 ? mark : mark + 1 })
+        let own = try file(migrations.steps.joined(separator: ";"))
+        let other = try file(migrations.steps[0])
+
+        try own.requireSchema(of: knowing)
+        #expect(throws: DatabaseError.self) { try other.requireSchema(of: knowing) }
     }
 
     @Test(arguments: [

@@ -160,6 +160,12 @@ import Testing
         }
     }
 
+    @Test func `the known mark is that of the schema`() throws {
+        let mark = try HealthSchema.migrations.form().mark
+
+        #expect(HealthSchema.mark == mark, "write 0x\(String(mark, radix: 16)) instead")
+    }
+
     @Test func `the queue is read by its index, whatever else is in the outbox`() throws {
         let queued = Outbox.isAlone(.queued)
         let plans = try folder.open().access { connection in
