@@ -192,7 +192,7 @@ let package = Package(
                 "ClarityJobs", "Backend", "BackendContract", "Import", "HealthStore", "HealthModel",
                 "Platform",
                 "ClarityScheduler",
-                "JSON",
+                "JSON", "Database",
             ]),
         tests(
             "ReportsTests",

@@ -88,8 +88,18 @@ private struct ServerPace: CommonLimits {
         do throws(HealthStoreError) {
             return try body()
         } catch {
-            throw .limitsUnusable(error.failure)
+            throw TransportError(ofLimits: error)
         }
+    }
+}
+
+extension TransportError {
+    /// The error for limits that cannot be asked. Rows that somebody keeps locked make a request late,
+    /// and fail no run.
+    init(ofLimits error: HealthStoreError) {
+        self =
+            error.isBusy
+            ? .limited(after: LimitedTransport.busyWait) : .limitsUnusable(error.failure)
     }
 }
 

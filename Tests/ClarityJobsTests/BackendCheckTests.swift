@@ -1,5 +1,6 @@
 @testable import Backend
 @testable import BackendContract
+import Database
 import HealthStore
 import ClarityScheduler
 import Testing
@@ -11,6 +12,17 @@ import Testing
         try await BackendCheck(
             BackendOptions(["url": WorkBench.url, "dialect": "blueprint"]), try bench.store(),
             bench.backend, clock: bench.clock)
+    }
+
+    @Test func `limits whose rows somebody keeps locked make a request late and fail no run`() {
+        func error(_ kind: DatabaseError.Kind) -> TransportError {
+            TransportError(
+                ofLimits: .database(
+                    DatabaseError(kind: kind, message: "m", code: "c"), path: "server"))
+        }
+
+        #expect(error(.busy) == .limited(after: LimitedTransport.busyWait))
+        if case .limitsUnusable = error(.access) {} else { Issue.record("\(error(.access))") }
     }
 
     /// A refresh token works once, and the check works on a copy of the store.

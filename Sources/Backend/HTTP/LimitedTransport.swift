@@ -54,7 +54,7 @@ public final class LimitedTransport: HTTPTransport {
     /// The longest wait of one request. A run that has to wait longer gives its process back.
     public static let longestWait = Duration.seconds(30)
     /// When a request for which no connection became free is worth another try.
-    static let busyWait = Duration.seconds(10)
+    package static let busyWait = Duration.seconds(10)
 
     private let transport: any HTTPTransport
     private let clock: any WallClock
