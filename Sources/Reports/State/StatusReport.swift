@@ -385,7 +385,7 @@ public struct Installation: Sendable {
     /// Whether loops run and none of them decides.
     var isLeaderless: Bool { loops.isLeaderless }
 
-    static let leaderless =
+    public static let leaderless =
         "scheduler: no loop decides, so that nothing starts: each waits for another one; restart them"
 
     var lines: [String] {

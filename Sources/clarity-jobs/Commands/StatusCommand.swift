@@ -161,7 +161,9 @@ struct StatusAllCommand: ComposedCommand {
                         held: file.held)
                 }))
         show(report)
-        return report.holds ? .done : .failed
+        let loops = try askingStore { () throws(RunStoreError) in try history.loops() }
+        if loops.isLeaderless { composition.console.fault(Installation.leaderless) }
+        return report.holds && !loops.isLeaderless ? .done : .failed
     }
 
     /// Returns the status of one account of the job file, which may be disabled.
