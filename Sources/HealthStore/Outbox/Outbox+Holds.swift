@@ -59,10 +59,17 @@ extension Outbox {
     /// Returns the kinds of which samples are kept back because the backend takes none.
     private func kindsHeld() throws(HealthStoreError) -> Set<String> {
         try store.access { connection in
-            Set(
-                try connection.all("SELECT DISTINCT kind FROM outbox WHERE hold = 'kind'") {
-                    $0.text(0)
-                })
+            var kinds: Set<String> = []
+            var last = ""
+            // From one kind to the next by the index: many samples may be kept back of each.
+            while let next = try connection.first(
+                "SELECT kind FROM outbox WHERE hold = 'kind' AND kind > ? ORDER BY kind LIMIT 1",
+                .text(last), map: { $0.text(0) })
+            {
+                kinds.insert(next)
+                last = next
+            }
+            return kinds
         }
     }
 
