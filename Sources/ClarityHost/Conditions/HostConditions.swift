@@ -47,6 +47,13 @@ public final class HostConditions: ConditionMonitor {
         var events: EventThread?
         /// What the server said when it was asked before the decision.
         var logins: Logins?
+        var sources = SourceLook()
+    }
+
+    /// The accounts of which a source exists, and the one at which the next look begins.
+    private struct SourceLook: Sendable {
+        var reached: Set<AccountID> = []
+        var next: AccountID?
     }
 
     private let tree: HostTree
@@ -80,13 +87,13 @@ public final class HostConditions: ConditionMonitor {
     init(
         root: String, routes: RouteSource, stateDirectory: String,
         settings: Settings = Settings(), services: SystemServices,
-        checks: CheckRunner = CheckRunner(), clock: any WallClock
+        checks: CheckRunner = CheckRunner(), storage: StorageProbe? = nil, clock: any WallClock
     ) {
         tree = HostTree(root: root)
         self.routes = routes
         self.stateDirectory = stateDirectory
         self.services = services
-        storage = StorageProbe(clock: clock)
+        self.storage = storage ?? StorageProbe(clock: clock)
         self.checks = checks
         self.clock = clock
         terms = Mutex(Terms(settings: settings))
@@ -130,12 +137,11 @@ public final class HostConditions: ConditionMonitor {
         checks.declare(declared, environment: environment)
     }
 
-    /// Asks the services and waits for them, up to 250 ms, looks at each path, and asks the server
-    /// who is logged in, so that `conditions` does not wait for them later.
+    /// Asks the services and waits for them, up to 250 ms, and asks the server who is logged in, so
+    /// that `conditions` does not wait for them later.
     public func prepare() {
         let settings = terms.withLock { $0.settings }
         _ = answers(settings)
-        for path in settings.storagePaths + settings.sourcePaths { _ = storage.free(at: path) }
         guard let ask = settings.logins else { return }
         let logins = Logins(names: ask())
         terms.withLock { $0.logins = logins }
@@ -233,11 +239,30 @@ public final class HostConditions: ConditionMonitor {
         return .sampledUnknown(missing.joined(separator: "; "))
     }
 
+    /// Returns those of the accounts of which a source exists on this machine.
+    ///
+    /// Looks for 250 ms and no longer, but for the last path; the next call goes on from there. What it
+    /// has not looked at is as it was known last.
     public func withSources(_ accounts: Set<AccountID>) -> Set<AccountID> {
-        let settings = terms.withLock { $0.settings }
-        return accounts.filter { account in
-            settings.ofAccount(account).sources.contains { isThere($0) }
+        var (settings, look) = terms.withLock { ($0.settings, $0.sources) }
+        let end = clock.elapsed + StorageProbe.patience
+        let all = accounts.sorted()
+        let first = all.firstIndex { account in look.next.map { account >= $0 } ?? true } ?? 0
+        look.next = nil
+        for account in all[first...] + all[..<first] {
+            guard clock.elapsed < end else {
+                look.next = account
+                break
+            }
+            if settings.ofAccount(account).sources.contains(where: isThere) {
+                look.reached.insert(account)
+            } else {
+                look.reached.remove(account)
+            }
         }
+        look.reached.formIntersection(accounts)
+        terms.withLock { $0.sources = look }
+        return look.reached
     }
 
     /// Asks these checks and returns the conditions with their answers. Blocks for as long as the

@@ -241,6 +241,13 @@ public struct AccountErasure {
             }
             try connection.run(
                 "DELETE FROM account_facts WHERE account = ?", .text(account.rawValue))
+            // A loop that lives publishes anew when it reads the job file without the account.
+            try connection.run(
+                """
+                UPDATE machines SET revision = revision + 1,
+                    sources = trim(replace(' ' || sources || ' ', ' ' || ?1 || ' ', ' '))
+                WHERE strpos(' ' || sources || ' ', ' ' || CAST(?1 AS text) || ' ') > 0
+                """, .text(account.rawValue))
             for path in sources {
                 try connection.run("DELETE FROM source_fingerprints WHERE path = ?", .text(path))
             }

@@ -180,7 +180,7 @@ extension PlanBuilder {
         var conditions = machine.conditions
         // All machines ask the same server.
         conditions.login = self.conditions.login
-        for (account, own) in self.conditions.accounts {
+        if let account = job.id.account, let own = self.conditions.accounts[account] {
             let source: Conditions.Reading<Bool> =
                 machine.sources.contains(account)
                 ? Conditions.Reading(true, source: machine.name, isSampled: true)
@@ -245,13 +245,24 @@ extension PlanBuilder {
     mutating func publish() {
         guard ledger.role != .alone else { return }
         let places = planner.isDraining ? 0 : planner.maxParallel
-        let isDue = planner.isPublicationDue(events, at: moment)
+        let isNews = events.contains { event in
+            switch event {
+            case .conditionsChanged, .reload, .labelled, .sourcesReached: true
+            default: false
+            }
+        }
+        let age = planner.publishedAt.map { moment.elapsed - $0 }
+        let isDue = age.map { $0 >= Planner.recheck } ?? true
+        // Others want to know how far they are.
+        if !planner.inFlight.isEmpty { wake(after: PlanBuilder.poll) }
         defer {
             let age = planner.publishedAt.map { moment.elapsed - $0 } ?? .zero
             wake(after: Planner.recheck - age)
         }
-        guard isDue || planner.published?.places != places else { return }
+        guard isNews || isDue || planner.published?.places != places else { return }
         planner.publishedAt = moment.elapsed
+        // The next decision knows which sources are there.
+        if planner.reachedAt == nil { wake(after: .zero) }
         let machine = Machine(
             owner: planner.owner, name: planner.machine, labels: planner.labels, places: places,
             conditions: conditions.inSteps(from: planner.published?.conditions).toPublish,

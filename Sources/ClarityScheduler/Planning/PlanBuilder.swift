@@ -40,7 +40,9 @@ struct PlanBuilder {
             planner.maxParallel = maxParallel
             planner.maxParallelTotal = total
         }
-        for case .sourcesReached(let accounts) in events { planner.reached = accounts }
+        for case .sourcesReached(let accounts) in events {
+            (planner.reached, planner.reachedAt) = (accounts, moment.elapsed)
+        }
         guard ledger.role != .follower else { return follow() }
         settlePlacedAttempts()
         rescueLapsedRuns()

@@ -115,8 +115,9 @@ public struct Planner: Sendable {
     /// What was last published of this machine, and when it was last looked at.
     var published: Machine?
     var publishedAt: Duration?
-    /// The accounts with a source that this machine reaches.
+    /// The accounts with a source that this machine reaches, and when they were looked at.
     var reached: Set<AccountID> = []
+    var reachedAt: Duration?
     /// Since when the checks of each waiting run are being asked, on the elapsed clock.
     var askedSince: [RunID: Duration] = [:]
     var isDraining = false
@@ -173,22 +174,15 @@ public struct Planner: Sendable {
         return plan
     }
 
-    /// Returns the accounts for which a decision has to know whether this machine reaches a source
-    /// (`Event.sourcesReached`), because it publishes what this machine is.
-    func accountsToLookAt(for events: [Event], at moment: Moment) -> Set<AccountID> {
-        // Where there is one machine, it has no name.
-        !machine.isEmpty && isPublicationDue(events, at: moment) ? jobs.accountsWithSources : []
-    }
-
-    /// Whether what this machine is may have changed since it was looked at.
-    func isPublicationDue(_ events: [Event], at moment: Moment) -> Bool {
-        let isNews = events.contains { event in
-            switch event {
-            case .conditionsChanged, .reload, .labelled: true
-            default: false
-            }
-        }
-        return isNews || publishedAt.map { moment.elapsed - $0 >= Planner.recheck } ?? true
+    /// Returns the accounts of which it is time to know whether this machine reaches a source
+    /// (`Event.sourcesReached`); `nil` before. Nothing announces that a source comes or goes.
+    func accountsToLookAt(for events: [Event], at moment: Moment) -> Set<AccountID>? {
+        // Where there is one machine, nothing is published.
+        guard publishedAt != nil else { return nil }
+        var jobs = jobs
+        var isDue = reachedAt.map { moment.elapsed - $0 >= Planner.recheck } ?? true
+        for case .reload(let later, _, _) in events { (jobs, isDue) = (later, true) }
+        return isDue ? jobs.accountsWithSources : nil
     }
 
     /// Whether the planner may start a run.

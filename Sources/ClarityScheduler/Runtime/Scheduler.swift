@@ -138,8 +138,9 @@ public struct Scheduler {
         monitor.prepare()
         // Before the decision, which holds the store.
         var events = events
-        let accounts = planner.accountsToLookAt(for: events, at: clock.moment)
-        if !accounts.isEmpty { events.append(.sourcesReached(monitor.withSources(accounts))) }
+        if let accounts = planner.accountsToLookAt(for: events, at: clock.moment) {
+            events.append(.sourcesReached(monitor.withSources(accounts)))
+        }
         // A failed store ends the scheduler, so the planner's state need not be rolled back.
         let starts = planner.recall(for: events, at: clock.now)
         try store.decide(recalling: starts) { ledger in

@@ -207,7 +207,7 @@ final class StartingLoops {
             session = try admin.integer(
                 """
                 SELECT pid FROM pg_stat_activity
-                WHERE datname = ? AND application_name = 'clarity-jobs' AND usename = 'clarity'
+                WHERE datname = ? AND application_name LIKE 'clarity-decisions/%'
                     AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%FROM writes%')
                 ORDER BY query_start DESC LIMIT 1
                 """, .text(database.address.database))

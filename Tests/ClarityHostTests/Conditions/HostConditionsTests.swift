@@ -37,6 +37,40 @@ import Testing
                     source: .unknown("the job file names no source")))
     }
 
+    @Test func `an account has a source if one of its paths exists`() throws {
+        let monitor = try CapturedTree([:]).monitor()
+        var settings = HostConditions.Settings()
+        let sources = ["x": ["/no", "/"], "y": ["/no"], "z": []]
+        settings.ofAccount = { ("", sources[$0.rawValue] ?? []) }
+        monitor.apply(settings, checks: [])
+
+        let found = monitor.withSources(Set(["x", "y", "z"].compactMap { AccountID($0) }))
+
+        #expect(found.map(\.rawValue) == ["x"])
+    }
+
+    @Test func `sources on file systems that hang are not waited for one after the other`() throws {
+        let clock = ManualClock(.noon)
+        let looks = Mutex<[String]>([])
+        let hanging = StorageProbe(
+            clock: clock,
+            atOnce: { path in
+                clock.advance(by: StorageProbe.patience)
+                looks.withLock { $0.append(path) }
+                return .sampledUnknown("it does not answer")
+            })
+        var settings = HostConditions.Settings()
+        settings.ofAccount = { ("", ["/\($0)"]) }
+        let monitor = HostConditions(
+            root: "/", routes: .none("none"), stateDirectory: "/", settings: settings,
+            services: CapturedTree.services(), storage: hanging, clock: clock)
+        let accounts = Set(["a", "b", "c"].compactMap { AccountID($0) })
+
+        for _ in 0..<4 { #expect(monitor.withSources(accounts).isEmpty) }
+
+        #expect(looks.withLock(\.self) == ["/a", "/b", "/c", "/a"])
+    }
+
     @Test func `a path that a reload drops is measured until the attempts end`() throws {
         let monitor = try CapturedTree([:]).monitor()
         var settings = HostConditions.Settings()

@@ -213,24 +213,26 @@ struct PlacementTests {
         #expect(owners.sorted() == ["x on b", "y on c", "z on b"])
     }
 
-    @Test func `sources are looked at only where this machine is published, and when it is due`()
-        throws
-    {
-        let account = try #require(AccountID("x"))
-        var sections = SectionValues()
-        sections.sourcePaths = ["/export.zip"]
-        let jobs = JobSet([JobGroup(account: account, jobs: [], sections: sections)])
-        let alone = Planner(jobs: jobs, owner: "a", seed: 1)
-        var shared = Planner(jobs: jobs, owner: "a", seed: 1, machine: "a")
-        let moment = Moment(wall: .noon, elapsed: .seconds(100))
+    @Test func `sources are looked at once a machine is published, then each minute`() throws {
+        func jobs(_ name: String) throws -> JobSet {
+            var sections = SectionValues()
+            sections.sourcePaths = ["/export.zip"]
+            return JobSet([JobGroup(account: AccountID(name), jobs: [], sections: sections)])
+        }
+        var planner = Planner(jobs: try jobs("x"), owner: "a", seed: 1, machine: "a")
+        func looks(_ events: Planner.Event...) -> [String]? {
+            planner.accountsToLookAt(
+                for: events, at: Moment(wall: .noon, elapsed: .seconds(100)))?.map(\.rawValue)
+        }
 
-        #expect(alone.accountsToLookAt(for: [.conditionsChanged], at: moment) == [])
-        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [account])
-        shared.publishedAt = .seconds(99)
-        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [])
-        #expect(shared.accountsToLookAt(for: [.conditionsChanged], at: moment) == [account])
-        shared.publishedAt = .seconds(40)
-        #expect(shared.accountsToLookAt(for: [.tick], at: moment) == [account])
+        #expect(looks(.conditionsChanged) == nil)
+        planner.publishedAt = .seconds(99)
+        #expect(looks(.tick) == ["x"])
+        planner.reachedAt = .seconds(99)
+        #expect(looks(.tick, .conditionsChanged) == nil)
+        #expect(looks(.reload(try jobs("y"), maxParallel: 1)) == ["y"])
+        planner.reachedAt = .seconds(40)
+        #expect(looks(.tick) == ["x"])
     }
 
     @Test func `of machines with the same load, the one that had the account last is next`() throws

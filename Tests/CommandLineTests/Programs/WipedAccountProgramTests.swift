@@ -237,6 +237,8 @@ struct WipedAccountProgramTests {
             INSERT INTO occurrence_fates (job_id, era, first_ms, latest_ms, occurrences, fate)
                 VALUES ('anna/say', 0, 1, 1, 1, 'skipped');
             INSERT INTO wait_totals (job_id, reason, sum_ms) VALUES ('anna/say', 'paused', 1);
+            INSERT INTO machines (owner, mark, name, labels, places, conditions, sources, revision)
+                VALUES ('nas/1-1', 'x', 'nas', '', 1, '{}', 'only: anna ben', 1);
             RESET search_path;
             """)
         let before = (anna: try filled(by: "anna"), ben: try filled(by: "ben"))
@@ -295,6 +297,10 @@ struct WipedAccountProgramTests {
         #expect(try filled(by: "anna") == [] && filled(by: "kid") == [])
         #expect(try filled(by: "ben") == before.ben)
         #expect(named.contains("clarity_health.outbox"))
+        #expect(named.contains("clarity_history.machines"))
+        #expect(
+            try admin.all("SELECT sources FROM clarity_history.machines") { $0.text(0) }
+                == ["only: ben"])
         #expect(ofJobs.count >= 7 && Set(ofJobs).isSubset(of: named), "\(ofJobs) \(named)")
         for text in [printed, "anna", "kid"] { #expect(try mention(of: text) == [], "\(text)") }
         #expect(try !mention(of: "printed by ben/say").isEmpty)

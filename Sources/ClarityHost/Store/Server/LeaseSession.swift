@@ -16,13 +16,12 @@ import CLinux
 final class LeaseSession: Sendable {
     /// The time between two beats, in milliseconds.
     private static let beat: Int32 = 400
-    /// The number of beats between two questions whether the deciding thread comes round, and after
-    /// which the server is told how far the attempts are.
+    /// The number of beats between two questions whether the deciding thread comes round.
     private static let beatsPerQuestion = 5
     /// The silence after which either side ends the session. Another loop waits to
     /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
     /// a machine is busy for a moment.
-    static let silence = (
+    private static let silence = (
         ofLoop: Duration.milliseconds(1500), ofCommand: Duration.seconds(10)
     )
     /// How long before the server may end the session a keeper ends its command.
@@ -52,12 +51,11 @@ final class LeaseSession: Sendable {
     ///
     /// - Parameters:
     ///   - pulse: of the loop whose session it is; `nil` for that of a command.
-    ///   - progress: how far the holder's attempts are, for the server.
     ///   - hear: called on a thread of this session's when another process has written, and when
     ///     the session has ended.
     /// - Throws: `DatabaseError`; `SystemError` or `StateDirectoryError` if the system refuses.
     init(
-        at address: ServerAddress, owner: String, pulse: LoopPulse?, progress: ProgressBoard,
+        at address: ServerAddress, owner: String, pulse: LoopPulse?,
         hear: @escaping @Sendable () -> Void
     ) throws {
         let silence = pulse == nil ? Self.silence.ofCommand : Self.silence.ofLoop
@@ -72,7 +70,6 @@ final class LeaseSession: Sendable {
         try SessionMark.set(
             pulse == nil ? "clarity-run" : ServerHistory.loopKind, mark, note: Self.note(of: owner),
             on: connection)
-        Self.forgetProgress(of: owner, connection)
         span = try LeaseSpan()
         span.extend(to: SystemClock().elapsed + silence - Self.margin)
         try connection.execute("SET idle_session_timeout = \(silence.milliseconds)")
@@ -86,8 +83,8 @@ final class LeaseSession: Sendable {
         self.turn = turn
         let started = try JoinedThread { [ending, span, weak self] in
             let beating = Beating(
-                connection: handedOver, ending: ending, owner: owner, mark: mark, pulse: pulse,
-                progress: progress, span: span, term: silence - Self.margin)
+                connection: handedOver, ending: ending, mark: mark, pulse: pulse, span: span,
+                term: silence - Self.margin)
             beating.run(hear: hear) {
                 self?.isLeading.store(true, ordering: .releasing)
                 waiting.finish()
@@ -131,22 +128,6 @@ final class LeaseSession: Sendable {
             """, .text(mark))
     }
 
-    /// Tells the server how far attempts are, if it can be told: one that takes no writes at present
-    /// fails the next decision, which says so, and a session that has ended the next beat.
-    private static func tell(
-        _ connection: ServerConnection, _ body: (ProgressRows) throws(DatabaseError) -> Void
-    ) {
-        do throws(DatabaseError) {
-            try body(ProgressRows(connection))
-        } catch {
-            // As above.
-        }
-    }
-
-    private static func forgetProgress(of owner: String, _ connection: ServerConnection) {
-        tell(connection) { rows throws(DatabaseError) in try rows.remove(of: owner) }
-    }
-
     /// The machine and the process of an owner, as `ServerHistory.owner` names it, in the bytes
     /// that the server leaves after the kind and the mark of a session.
     private static func note(of owner: String) -> String {
@@ -160,10 +141,8 @@ final class LeaseSession: Sendable {
     private struct Beating {
         let connection: ServerConnection
         let ending: Bell
-        let owner: String
         let mark: String
         let pulse: LoopPulse?
-        let progress: ProgressBoard
         let span: LeaseSpan
         /// How long after the beginning of a beat the leases are certain.
         let term: Duration
@@ -171,12 +150,14 @@ final class LeaseSession: Sendable {
         /// Beats until the bell rings, the session ends, or the deciding thread is stuck.
         func run(hear: () -> Void, begin: () -> Void) {
             var isWaiting = pulse != nil
-            var hasTold = false
             var beats = 0
             var known = ""
             while true {
-                let isQuestion = beats % LeaseSession.beatsPerQuestion == 0
-                if isQuestion, let pulse, pulse.silence() > pulse.longest { return }
+                if let pulse, beats % LeaseSession.beatsPerQuestion == 0,
+                    pulse.silence() > pulse.longest
+                {
+                    return
+                }
                 beats += 1
                 do throws(DatabaseError) {
                     if isWaiting, try ServerHistory.takeLead(as: mark, connection) {
@@ -192,21 +173,12 @@ final class LeaseSession: Sendable {
                     pollfd(fd: connection.socket, events: Int16(POLLIN), revents: 0),
                 ]
                 poll(&descriptors, 2, LeaseSession.beat)
-                guard descriptors[0].revents == 0 else {
-                    if hasTold { LeaseSession.forgetProgress(of: owner, connection) }
-                    return
-                }
+                guard descriptors[0].revents == 0 else { return }
                 do throws(DatabaseError) {
                     // From before the beat: the server counts from when it arrives.
                     let sent = SystemClock().elapsed
                     let found = try beat(isLeading: pulse != nil && !isWaiting)
                     span.extend(to: sent + term)
-                    if isQuestion, let text = progress.news() {
-                        hasTold = true
-                        LeaseSession.tell(connection) { rows throws(DatabaseError) in
-                            try rows.write(text, of: owner)
-                        }
-                    }
                     let isHeard = try connection.takeNotifications().contains {
                         concerns($0, isLeading: pulse != nil && !isWaiting)
                     }

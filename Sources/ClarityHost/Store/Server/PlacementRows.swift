@@ -152,9 +152,10 @@ struct PlacementRows {
         }
     }
 
-    /// Removes what a loop has published that is gone.
-    func remove(machineOf owner: String) throws(DatabaseError) {
+    /// Removes what a loop has published and told that is gone.
+    func remove(loop owner: String) throws(DatabaseError) {
         try connection.run("DELETE FROM machines WHERE owner = ?", .text(owner))
+        try connection.run("DELETE FROM progress WHERE owner = ?", .text(owner))
     }
 
     private func write(_ machine: Machine) throws(DatabaseError) {
@@ -174,12 +175,12 @@ struct PlacementRows {
 }
 
 extension ReachedSources {
-    /// `only` or `all_but`, and the accounts.
+    /// `only:` or `all_but:`, which are no names of accounts, and the accounts.
     fileprivate var text: String {
         let (word, accounts) =
             switch self {
-            case .only(let reached): ("only", reached)
-            case .allBut(let missing): ("all_but", missing)
+            case .only(let reached): ("only:", reached)
+            case .allBut(let missing): ("all_but:", missing)
             }
         return ([word] + accounts.map(\.rawValue).sorted()).joined(separator: " ")
     }
@@ -188,8 +189,8 @@ extension ReachedSources {
         let words = text.split(separator: " ")
         let accounts = Set(words.dropFirst().compactMap { AccountID($0) })
         switch words.first {
-        case "only": self = .only(accounts)
-        case "all_but": self = .allBut(accounts)
+        case "only:": self = .only(accounts)
+        case "all_but:": self = .allBut(accounts)
         default: return nil
         }
     }

@@ -45,18 +45,14 @@ public final class PostgresRunStore: RunStore {
             of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let peers = ServerPeers(owner, attemptLocks)
         (self.peers, isLoop) = (peers, pulse != nil)
-        (connection, shared, session) = try rethrowing(server: place) { [progress] in
+        (connection, shared, session) = try rethrowing(server: place) {
             // The decision of a loop that is cut off has the lock for which the next one waits.
             let connection = try ServerHistory.connect(
                 to: address, patience: patience, cutOff: .seconds(pulse == nil ? 9 : 1))
-            // A process that freezes within a decision must not keep the others from theirs. Only a
-            // loop has another to take over from it.
-            let rest = pulse == nil ? Duration.seconds(5) : LeaseSession.silence.ofLoop
-            try connection.execute(
-                "SET idle_in_transaction_session_timeout = \(rest.milliseconds)")
-            let session = try LeaseSession(
-                at: address, owner: owner, pulse: pulse, progress: progress
-            ) {
+            // A process that freezes within a decision must not keep the others from theirs.
+            try connection.execute("SET idle_in_transaction_session_timeout = '5s'")
+            if pulse != nil { try ServerHistory.nameDecisions(of: owner, connection) }
+            let session = try LeaseSession(at: address, owner: owner, pulse: pulse) {
                 continuation.yield()
             }
             return (connection, SharedLedger(connection, peers), session)
@@ -86,6 +82,7 @@ public final class PostgresRunStore: RunStore {
                 attemptLocks?.live.completing(decide(ledger)) ?? decide(ledger)
             }
             attemptLocks?.remove(ended: written.changes)
+            tellProgress()
             guard written.isNews else { return }
             notify(isLoop ? written.changes.concerned : "")
         }
@@ -109,7 +106,14 @@ public final class PostgresRunStore: RunStore {
         }
         let answers = changes.answers
         attemptLocks?.remove(ended: answers.compactMap(\.endOfAttempt))
+        tellProgress()
         if !changes.isEmpty { notify(PlacementRows.toLeader) }
+    }
+
+    private func tellProgress() {
+        progress.tell { text throws(DatabaseError) in
+            try ProgressRows(connection).write(text, of: owner)
+        }
     }
 
     private func notify(_ payload: String) {
@@ -270,7 +274,7 @@ final class ServerPeers: HistoryPeers {
         ledger.placements =
             hasPlacements ? try rows.placements(isDeciding: isDeciding, reportsToo: true) : [:]
         guard role == .leader || isLooking else { return }
-        if isDeciding { for owner in gone { try rows.remove(machineOf: owner) } }
+        if isDeciding { for owner in gone { try rows.remove(loop: owner) } }
         let wanted = revisions.filter { $0.key != ownOwner }
         machines = machines.filter { wanted[$0.key] == $0.value.revision }
         for (owner, revision) in wanted where machines[owner] == nil {

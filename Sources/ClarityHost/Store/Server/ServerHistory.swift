@@ -58,9 +58,33 @@ public enum ServerHistory {
             """
         ) { (leader: $0.text(0), lives: $0.integer(1) == 1) }
         guard let found, !found.lives else { return false }
-        return try connection.change(
-            "UPDATE \(ServerHistorySchema.name).lead SET leader = ? WHERE leader = ?",
-            .text(mark), .text(found.leader)) == 1
+        let isTaken =
+            try connection.change(
+                "UPDATE \(ServerHistorySchema.name).lead SET leader = ? WHERE leader = ?",
+                .text(mark), .text(found.leader)) == 1
+        if isTaken { try endDecision(of: found.leader, connection) }
+        return isTaken
+    }
+
+    /// Gives a loop's session for decisions the name by which the next leader ends it.
+    static func nameDecisions(of owner: String, _ connection: Connection) throws(DatabaseError) {
+        try connection.run(
+            "SELECT set_config('application_name', ?, false)",
+            .text(decisionKind + SessionMark.of(owner)))
+    }
+
+    /// Without a space, so that the session is not one that proves that its loop lives.
+    private static let decisionKind = "clarity-decisions/"
+
+    /// Ends the decision in which a leader was cut off or frozen, which holds up everybody else.
+    private static func endDecision(
+        of mark: String, _ connection: Connection
+    ) throws(DatabaseError) {
+        try connection.run(
+            """
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE usename = current_user AND datname = current_database() AND application_name = ?
+            """, .text(decisionKind + mark))
     }
 
     /// Returns the loops that are connected, the oldest first. If none decides, looks again after

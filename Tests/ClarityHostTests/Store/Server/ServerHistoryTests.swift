@@ -139,13 +139,6 @@ struct ServerHistoryTests {
         #expect(read.sources == sources)
     }
 
-    /// Looks until `condition` holds, for at most twenty seconds.
-    private func wait(until condition: () throws -> Bool) throws {
-        let start = ContinuousClock.now
-        while try !condition(), ContinuousClock.now - start < .seconds(20) {}
-        #expect(try condition())
-    }
-
     private static func accounts(_ names: String) -> Set<AccountID> {
         Set(names.split(separator: " ").compactMap { AccountID(String($0)) })
     }
@@ -154,35 +147,52 @@ struct ServerHistoryTests {
         let bed = try await PostgresRunStoreBed()
         let store = try PostgresRunStore(at: bed.address, owner: "working")
         let run = try RunStoreConformance.runningRun(1, store.owner)
-        try store.decide { _ in [.put(run)] }
         let history = try RunHistory(at: bed.address)
         let progress = AttemptProgress(
             done: 5, total: 10, since: .noon, at: .noon + .seconds(5))
         store.progress.note(progress, of: run.id, 1)
         store.progress.note(progress, of: RunID(11), 1)
 
-        var seen: AttemptProgress?
-        try wait {
-            seen = try history.progress(of: run)
-            return seen != nil
-        }
+        try store.decide { _ in [.put(run)] }
+        let seen = try history.progress(of: run)
+        let ofRetry = try ProgressRows(session(bed)).progress(of: run.id, 2)
         store.progress.remove(run.id)
-        try wait { try history.progress(of: run) == nil }
+        try store.decide { _ in [] }
 
         #expect(seen == progress)
+        #expect(ofRetry == nil)
+        #expect(try history.progress(of: run) == nil)
     }
 
-    @Test func `the next process removes what a killed one has said of its attempts`()
+    @Test func `what a killed loop has told counts no more, and the leader removes it`()
         async throws
     {
         let bed = try await PostgresRunStoreBed()
-        let admin = try session(bed)
-        try ProgressRows(admin).write("1 1 5 10 0 0\n", of: "killed")
+        let (store, owner) = try bed.open()
+        let run = try RunStoreConformance.runningRun(1, owner)
+        try store.decide { _ in
+            [
+                .put(run),
+                .placing(
+                    .publish(
+                        ClarityScheduler.Machine(
+                            owner: owner, name: "x", places: 1, conditions: Conditions()))),
+            ]
+        }
+        try ProgressRows(session(bed)).write("1 1 5 10 0 0\n", of: owner)
+        let history = try RunHistory(at: bed.address)
+        let before = try history.progress(of: run)
+        bed.end(owner)
+        let after = try history.progress(of: run)
 
-        _ = try PostgresRunStore(at: bed.address, owner: "next")
+        let leader = try PostgresRunStore(
+            at: bed.address, owner: "next", pulse: LoopPulse { $0() }, patience: .seconds(10))
+        for await _ in leader.turn {}
+        try leader.decide { _ in [] }
 
-        try wait {
-            try admin.integer("SELECT count(*) FROM progress") == 0
+        #expect(before?.done == 5 && after == nil)
+        for table in ["progress", "machines"] {
+            #expect(try session(bed).integer("SELECT count(*) FROM \(table)") == 0, "\(table)")
         }
     }
 

@@ -146,6 +146,47 @@ struct ServerTakeoverTests {
         #expect(second.isLeader)
     }
 
+    @Test func `the next leader ends the decision in which the one before it was cut off`()
+        async throws
+    {
+        let bed = try await PostgresRunStoreBed()
+        func loop(_ owner: String) throws -> PostgresRunStore {
+            try PostgresRunStore(
+                at: bed.address, owner: owner, pulse: LoopPulse { $0() }, patience: .seconds(20))
+        }
+        nonisolated(unsafe) let first = try loop("first")
+        for await _ in first.turn {}
+        nonisolated(unsafe) let next = try loop("next")
+        nonisolated(unsafe) let admin = try ServerConnection(bed.address)
+
+        let taken = try await blocking { () -> Result<Duration, any Error>? in
+            var taken: Result<Duration, any Error>?
+            #expect(throws: RunStoreError.self) {
+                try first.decide { _ in
+                    taken = Result {
+                        // As if its beat did not arrive any more, while it holds the lock of decisions.
+                        try admin.run(
+                            """
+                            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                            WHERE split_part(application_name, ' ', 2) = ?
+                            """, .text(SessionMark.of("first")))
+                        let start = ContinuousClock.now
+                        while !next.isLeader, ContinuousClock.now - start < .seconds(20) {
+                            usleep(10_000)
+                        }
+                        try next.decide { _ in [] }
+                        return ContinuousClock.now - start
+                    }
+                    return []
+                }
+            }
+            return taken
+        }
+
+        // Before the server ends an idle transaction by itself, after 5 s.
+        #expect(try #require(try taken?.get()) < .seconds(4))
+    }
+
     @Test func `a leader whose deciding thread is stuck loses the lead`() async throws {
         let bed = try await PostgresRunStoreBed()
         let stuck = try PostgresRunStore(
