@@ -158,7 +158,7 @@ public final class HostConditions: ConditionMonitor {
     /// The first call waits for the services, up to 250 ms. Later calls use what is known by then,
     /// and who was logged in at the last `prepare()`.
     /// Each storage path or source whose file system does not answer can delay a call by another
-    /// 250 ms (see `StorageProbe`).
+    /// 250 ms (see `StorageProbe`), the sources of all accounts together by twice that.
     public func conditions(of accounts: Set<AccountID> = []) -> Conditions {
         let now = clock.now
         let terms = terms.withLock { $0 }
@@ -186,17 +186,27 @@ public final class HostConditions: ConditionMonitor {
             checks: checks.answers,
             login: login(stateDirectory, logins, settings.onlyAccount),
             source: source(settings.sourcePaths),
-            accounts: Dictionary(
-                uniqueKeysWithValues: accounts.map { account in
-                    let own = settings.ofAccount(account)
-                    return (
-                        account,
-                        Conditions.OfAccount(
-                            login: login(
-                                own.folder, logins, account.rawValue, "--account \(account) "),
-                            source: source(own.sources))
-                    )
-                }))
+            accounts: conditionsOfAccounts(accounts, settings, logins))
+    }
+
+    /// Returns what is known of each account. Together, their sources are waited for as long as one
+    /// path.
+    private func conditionsOfAccounts(
+        _ accounts: Set<AccountID>, _ settings: Settings, _ logins: Logins?
+    ) -> [AccountID: Conditions.OfAccount] {
+        let end = clock.elapsed + StorageProbe.patience
+        return Dictionary(
+            uniqueKeysWithValues: accounts.map { account in
+                let own = settings.ofAccount(account)
+                return (
+                    account,
+                    Conditions.OfAccount(
+                        login: login(
+                            own.folder, logins, account.rawValue, "--account \(account) "),
+                        source: clock.elapsed < end
+                            ? source(own.sources) : .sampledUnknown("not looked at in time"))
+                )
+            })
     }
 
     /// What a server said about logins.

@@ -49,14 +49,16 @@ import Testing
         #expect(found.map(\.rawValue) == ["x"])
     }
 
-    @Test func `sources on file systems that hang are not waited for one after the other`() throws {
+    /// A machine with three accounts, each with a source on a file system that hangs.
+    private func hangingMachine(
+        _ looks: @escaping @Sendable (String) -> Void
+    ) -> (monitor: HostConditions, accounts: Set<AccountID>) {
         let clock = ManualClock(.noon)
-        let looks = Mutex<[String]>([])
         let hanging = StorageProbe(
             clock: clock,
             atOnce: { path in
                 clock.advance(by: StorageProbe.patience)
-                looks.withLock { $0.append(path) }
+                looks(path)
                 return .sampledUnknown("it does not answer")
             })
         var settings = HostConditions.Settings()
@@ -64,11 +66,27 @@ import Testing
         let monitor = HostConditions(
             root: "/", routes: .none("none"), stateDirectory: "/", settings: settings,
             services: CapturedTree.services(), storage: hanging, clock: clock)
-        let accounts = Set(["a", "b", "c"].compactMap { AccountID($0) })
+        return (monitor, Set(["a", "b", "c"].compactMap { AccountID($0) }))
+    }
+
+    @Test func `a look for sources goes on where the last one was too slow`() {
+        let looks = Mutex<[String]>([])
+        let (monitor, accounts) = hangingMachine { path in looks.withLock { $0.append(path) } }
 
         for _ in 0..<4 { #expect(monitor.withSources(accounts).isEmpty) }
 
         #expect(looks.withLock(\.self) == ["/a", "/b", "/c", "/a"])
+    }
+
+    @Test func `the accounts' sources are waited for together, not one after the other`() {
+        let looks = Mutex(0)
+        let (monitor, accounts) = hangingMachine { _ in looks.withLock { $0 += 1 } }
+
+        let found = monitor.conditions(of: accounts).accounts.values.map(\.source.source).sorted()
+
+        #expect(looks.withLock(\.self) == 1)
+        #expect(
+            found == ["it does not answer", "not looked at in time", "not looked at in time"])
     }
 
     @Test func `a path that a reload drops is measured until the attempts end`() throws {
