@@ -110,7 +110,8 @@ public struct SharedHistory {
         var proof = locks.proof
         proof.session = store.proof
         var live = locks.live
-        live.board = store.progress
+        // What a command runs, a person sees who runs it.
+        if pulse != nil { live.board = store.progress }
         (self.proof, self.live) = (proof, live)
     }
 }

@@ -47,13 +47,8 @@ public final class HostConditions: ConditionMonitor {
         var events: EventThread?
         /// What the server said when it was asked before the decision.
         var logins: Logins?
-        var sources = SourceLook()
-    }
-
-    /// The accounts of which a source exists, and the one at which the next look begins.
-    private struct SourceLook: Sendable {
-        var reached: Set<AccountID> = []
-        var next: AccountID?
+        /// Where the next look for the sources of accounts begins; `nil` for the first of them.
+        var nextSource: AccountID?
     }
 
     private let tree: HostTree
@@ -157,8 +152,8 @@ public final class HostConditions: ConditionMonitor {
     ///
     /// The first call waits for the services, up to 250 ms. Later calls use what is known by then,
     /// and who was logged in at the last `prepare()`.
-    /// Each storage path or source whose file system does not answer can delay a call by another
-    /// 250 ms (see `StorageProbe`), the sources of all accounts together by twice that.
+    /// Storage paths and sources whose file systems do not answer delay a call by at most 500 ms
+    /// (see `StorageProbe`).
     public func conditions(of accounts: Set<AccountID> = []) -> Conditions {
         let now = clock.now
         let terms = terms.withLock { $0 }
@@ -167,6 +162,8 @@ public final class HostConditions: ConditionMonitor {
             kernel: KernelAnswers(tree, routes: routes, rules: settings.interfaces),
             services: answers(settings), now: now)
         let logins = settings.logins.map { ask in terms.logins ?? Logins(names: ask()) }
+        // All paths together are waited for as long as one of them, but for the last.
+        let end = clock.elapsed + StorageProbe.patience
         let load = {
             self.load.idle(
                 measured: LoadProbe(tree: self.tree).idle(
@@ -181,32 +178,24 @@ public final class HostConditions: ConditionMonitor {
             storageFreeBytes: StorageProbe.state(stateDirectory),
             pressurePercent: merged.kernel.pressurePercent,
             storage: Dictionary(
-                settings.storagePaths.map { ($0, storage.free(at: $0)) },
+                settings.storagePaths.map {
+                    ($0, storage.free(at: $0, isPatient: clock.elapsed < end))
+                },
                 uniquingKeysWith: { first, _ in first }),
             checks: checks.answers,
             login: login(stateDirectory, logins, settings.onlyAccount),
-            source: source(settings.sourcePaths),
-            accounts: conditionsOfAccounts(accounts, settings, logins))
-    }
-
-    /// Returns what is known of each account. Together, their sources are waited for as long as one
-    /// path.
-    private func conditionsOfAccounts(
-        _ accounts: Set<AccountID>, _ settings: Settings, _ logins: Logins?
-    ) -> [AccountID: Conditions.OfAccount] {
-        let end = clock.elapsed + StorageProbe.patience
-        return Dictionary(
-            uniqueKeysWithValues: accounts.map { account in
-                let own = settings.ofAccount(account)
-                return (
-                    account,
-                    Conditions.OfAccount(
-                        login: login(
-                            own.folder, logins, account.rawValue, "--account \(account) "),
-                        source: clock.elapsed < end
-                            ? source(own.sources) : .sampledUnknown("not looked at in time"))
-                )
-            })
+            source: source(settings.sourcePaths, until: end),
+            accounts: Dictionary(
+                uniqueKeysWithValues: accounts.map { account in
+                    let own = settings.ofAccount(account)
+                    return (
+                        account,
+                        Conditions.OfAccount(
+                            login: login(
+                                own.folder, logins, account.rawValue, "--account \(account) "),
+                            source: source(own.sources, until: end))
+                    )
+                }))
     }
 
     /// What a server said about logins.
@@ -236,11 +225,11 @@ public final class HostConditions: ConditionMonitor {
 
     /// Returns whether one of the sources exists. It asks for free space, because a network file
     /// system that does not answer must not block this thread.
-    private func source(_ paths: [String]) -> Conditions.Reading<Bool> {
+    private func source(_ paths: [String], until end: Duration) -> Conditions.Reading<Bool> {
         guard !paths.isEmpty else { return .unknown("the job file names no source") }
         var missing: [String] = []
         for path in paths {
-            let reading = storage.free(at: path)
+            let reading = storage.free(at: path, isPatient: clock.elapsed < end)
             if reading.value != nil {
                 return Conditions.Reading(true, source: path, isSampled: true)
             }
@@ -251,28 +240,24 @@ public final class HostConditions: ConditionMonitor {
 
     /// Returns those of the accounts of which a source exists on this machine.
     ///
-    /// Looks for 250 ms and no longer, but for the last path; the next call goes on from there. What it
-    /// has not looked at is as it was known last.
+    /// Waits for file systems for 250 ms and no longer, but for the last path; the next call begins
+    /// where this one stopped waiting. What was not waited for is as it was known last.
     public func withSources(_ accounts: Set<AccountID>) -> Set<AccountID> {
-        var (settings, look) = terms.withLock { ($0.settings, $0.sources) }
+        let (settings, next) = terms.withLock { ($0.settings, $0.nextSource) }
         let end = clock.elapsed + StorageProbe.patience
         let all = accounts.sorted()
-        let first = all.firstIndex { account in look.next.map { account >= $0 } ?? true } ?? 0
-        look.next = nil
+        let first = all.firstIndex { account in next.map { account >= $0 } ?? true } ?? 0
+        var (reached, unasked) = (Set<AccountID>(), AccountID?.none)
         for account in all[first...] + all[..<first] {
-            guard clock.elapsed < end else {
-                look.next = account
-                break
+            let isPatient = clock.elapsed < end
+            if !isPatient { unasked = unasked ?? account }
+            let isThere = settings.ofAccount(account).sources.contains {
+                storage.free(at: $0, isPatient: isPatient).value != nil
             }
-            if settings.ofAccount(account).sources.contains(where: isThere) {
-                look.reached.insert(account)
-            } else {
-                look.reached.remove(account)
-            }
+            if isThere { reached.insert(account) }
         }
-        look.reached.formIntersection(accounts)
-        terms.withLock { $0.sources = look }
-        return look.reached
+        terms.withLock { $0.nextSource = unasked }
+        return reached
     }
 
     /// Asks these checks and returns the conditions with their answers. Blocks for as long as the

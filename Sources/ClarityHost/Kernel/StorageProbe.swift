@@ -45,11 +45,14 @@ final class StorageProbe: Sendable {
 
     /// Returns the bytes free to this user at an existing path. If the file system does not answer
     /// now, returns the last answer with its time.
-    func free(at path: String) -> Reading {
+    ///
+    /// - Parameter isPatient: whether to ask a file system that may have to be waited for.
+    func free(at path: String, isPatient: Bool = true) -> Reading {
         if let reading = atOnce(path) {
             states.withLock { $0[path, default: State()].last = (reading, clock.now) }
             return reading
         }
+        guard isPatient else { return late(path) }
         let mayAsk = states.withLock { states in
             defer { states[path, default: State()].isAsked = true }
             return states[path]?.isAsked != true

@@ -200,14 +200,14 @@ final class StartingLoops {
 
     /// The process of the server for the session in which the leader decides.
     func decisionSession() async throws -> Int64 {
-        let admin = try server.administrator()
+        let admin = try server.administrator(of: database.address.database)
         var session: Int64?
         // Between its transactions it shows the end of the last one.
         try await wait {
             session = try admin.integer(
                 """
-                SELECT pid FROM pg_stat_activity
-                WHERE datname = ? AND application_name LIKE 'clarity-decisions/%'
+                SELECT pid FROM pg_stat_activity, clarity_history.lead
+                WHERE datname = ? AND application_name = 'clarity-decisions/' || leader
                     AND (query = 'COMMIT' OR query LIKE '%pg_notify%' OR query LIKE '%FROM writes%')
                 ORDER BY query_start DESC LIMIT 1
                 """, .text(database.address.database))

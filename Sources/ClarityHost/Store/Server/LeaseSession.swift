@@ -183,6 +183,12 @@ final class LeaseSession: Sendable {
                         concerns($0, isLeading: pulse != nil && !isWaiting)
                     }
                     if isHeard || found != known { hear() }
+                    // A follower that is frozen in a decision holds up the leader's.
+                    let gone = Set(known.split(separator: " "))
+                        .subtracting(found.split(separator: " "))
+                    for mark in gone {
+                        try ServerHistory.endDecision(of: String(mark), connection)
+                    }
                     known = found
                 } catch {
                     // The next decision finds the session gone, and says so.

@@ -82,9 +82,8 @@ public final class PostgresRunStore: RunStore {
                 attemptLocks?.live.completing(decide(ledger)) ?? decide(ledger)
             }
             attemptLocks?.remove(ended: written.changes)
+            if written.isNews { notify(isLoop ? written.changes.concerned : "") }
             tellProgress()
-            guard written.isNews else { return }
-            notify(isLoop ? written.changes.concerned : "")
         }
     }
 
@@ -106,8 +105,8 @@ public final class PostgresRunStore: RunStore {
         }
         let answers = changes.answers
         attemptLocks?.remove(ended: answers.compactMap(\.endOfAttempt))
-        tellProgress()
         if !changes.isEmpty { notify(PlacementRows.toLeader) }
+        tellProgress()
     }
 
     private func tellProgress() {
@@ -201,7 +200,8 @@ final class ServerPeers: HistoryPeers {
                 EXISTS (SELECT 1 FROM placements),
                 (SELECT string_agg(owner || ' ' || revision, ' ') FROM machines
                 WHERE mark IN \(SessionMark.living)),
-                (SELECT string_agg(owner, ' ') FROM machines
+                (SELECT string_agg(owner, ' ') FROM (SELECT owner, mark FROM machines
+                UNION SELECT owner, mark FROM progress) AS told
                 WHERE mark NOT IN \(SessionMark.living))
             FROM writes
             """, .text(ownOwner.map { SessionMark.of($0) })

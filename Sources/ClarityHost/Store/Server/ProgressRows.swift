@@ -1,5 +1,6 @@
 import ClarityScheduler
 import Database
+import Platform
 import Synchronization
 
 /// How far the attempts of this process are, until the server is told.
@@ -7,6 +8,9 @@ final class ProgressBoard: Sendable {
     private struct State {
         var attempts: [RunID: (number: Int, progress: AttemptProgress)] = [:]
         var isNews = false
+        /// Whether an attempt has ended of which others still see how far it was.
+        var hasEnded = false
+        var toldAt: Duration?
     }
 
     private let state = Mutex(State())
@@ -21,15 +25,20 @@ final class ProgressBoard: Sendable {
     /// Forgets an attempt that has ended.
     func remove(_ run: RunID) {
         state.withLock { state in
-            if state.attempts.removeValue(forKey: run) != nil { state.isNews = true }
+            guard state.attempts.removeValue(forKey: run) != nil else { return }
+            (state.isNews, state.hasEnded) = (true, true)
         }
     }
 
-    /// Passes a line for each attempt to `write`, if one has changed since it was last written.
-    func tell(_ write: (String) throws(DatabaseError) -> Void) {
+    /// Passes a line for each attempt to `write` if one has ended since it was last written, or has
+    /// gone on and that is two seconds ago.
+    func tell(
+        at now: Duration = SystemClock().elapsed, _ write: (String) throws(DatabaseError) -> Void
+    ) {
         let text: String? = state.withLock { state in
-            guard state.isNews else { return nil }
-            state.isNews = false
+            let isDue = state.toldAt.map { now - $0 >= .seconds(2) } ?? true
+            guard state.isNews, isDue || state.hasEnded else { return nil }
+            (state.isNews, state.hasEnded, state.toldAt) = (false, false, now)
             return state.attempts.sorted { $0.key < $1.key }.map { run, attempt in
                 "\(run) \(attempt.number) \(attempt.progress.text)"
             }.joined()

@@ -76,8 +76,8 @@ public enum ServerHistory {
     /// Without a space, so that the session is not one that proves that its loop lives.
     private static let decisionKind = "clarity-decisions/"
 
-    /// Ends the decision in which a leader was cut off or frozen, which holds up everybody else.
-    private static func endDecision(
+    /// Ends the decision in which a loop was cut off or frozen, which holds up everybody else.
+    static func endDecision(
         of mark: String, _ connection: Connection
     ) throws(DatabaseError) {
         try connection.run(
