@@ -182,10 +182,10 @@ final class Fleet {
         let workers = ProcessTable.children(of: loop.processID)
         cutPorts.formUnion(try await ProcessTable.stopped(workers))
         loop.signal(SIGKILL)
-        let result = await loop.finish()
-        // They notice by themselves that nobody is left to read their reports.
+        // They notice by themselves that nobody is left to read their reports. Until they end, the
+        // loop's output stays open.
         for worker in workers { Glibc.kill(worker, SIGCONT) }
-        return result
+        return await loop.finish()
     }
 
     /// Returns how many uploads of each account were cut short: a loop that has lost its session
