@@ -1,6 +1,8 @@
 #ifndef CSQLITE_SHIM_H
 #define CSQLITE_SHIM_H
 
+/* Debian builds SQLite with it; without the name, its header does not show it. */
+#define SQLITE_ENABLE_PREUPDATE_HOOK 1
 #include <sqlite3.h>
 
 /* SQLITE_TRANSIENT is a cast, which Swift does not import. */

@@ -53,7 +53,7 @@ struct ArchitectureTests {
 
         #expect(inserting.count == 3)
         for (path, text) in inserting {
-            // No trigger counts these (`CountedTable.countsInsertions`).
+            // Nothing else counts these (`CountedTable.countsInsertions`).
             #expect(
                 text.ranges(of: "INSERT INTO outbox ").count
                     == text.ranges(of: "countInserted(").count, "\(path)")

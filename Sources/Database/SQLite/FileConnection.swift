@@ -24,6 +24,8 @@ public final class FileConnection: Connection {
     /// If another connection is writing at that moment, a later commit does it. The default of
     /// 1,000 is SQLite's own.
     public var logLimit = 1000
+    /// What hears of changed rows (`watchRows`).
+    public internal(set) var rowWatch: (any RowWatch)?
 
     /// Opens `path`; an empty path opens a private temporary database that is deleted with the
     /// connection.

@@ -22,6 +22,9 @@ final class SQLiteEngine: Engine {
     }
 
     deinit {
+        // Closing within a transaction rolls it back, and whoever heard of that may be gone.
+        sqlite3_rollback_hook(handle, nil, nil)
+        sqlite3_preupdate_hook(handle, nil, nil)
         for statement in statements.values { sqlite3_finalize(statement) }
         sqlite3_close_v2(handle)
     }

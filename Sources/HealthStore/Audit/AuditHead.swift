@@ -242,12 +242,17 @@ extension AuditHead {
 /// How many rows of one type, month and state a table has, authenticated with the key.
 struct CountRow: Hashable, Sendable {
     /// What is counted together.
-    struct Key: Hashable, Sendable {
+    struct Key: Hashable, Sendable, Comparable {
         /// The table.
         let place: String
         let type: String
         var month: Int64 = 0
         var state = ""
+
+        static func < (one: Key, other: Key) -> Bool {
+            (one.place, one.type, one.month, one.state)
+                < (other.place, other.type, other.month, other.state)
+        }
     }
 
     let key: Key

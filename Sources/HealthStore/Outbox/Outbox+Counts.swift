@@ -4,7 +4,7 @@ import Database
 // The counts of rows (`RowCounts`), as far as samples or people are concerned.
 
 extension Outbox {
-    /// Counts the samples that were inserted after a row, which no trigger does.
+    /// Counts the samples that were inserted after a row, which nothing else does.
     ///
     /// - Parameters:
     ///   - rows: what was to be inserted.
@@ -13,8 +13,9 @@ extension Outbox {
         _ rows: [OutboxPortion.Row], _ added: Int64, after last: Int64, _ connection: Connection
     ) throws {
         guard added > 0 else { return }
+        let counts = RowCounts(connection: connection, cipher: cipher)
         guard added == rows.count else {
-            return try connection.run(CountedTable.outbox.additionOfNew, .integer(last))
+            return try counts.noteNew(of: .outbox, after: last)
         }
         // Samples mostly come by kind and time.
         var start = 0
@@ -27,12 +28,10 @@ extension Outbox {
                 weight += rows[end].start
                 end += 1
             }
-            try connection.run(
-                """
-                INSERT INTO \(CountedTable.changes) (\(CountedTable.changedColumns))
-                VALUES ('outbox', ?, ?, 'queued', ?, ?)
-                """, .text(kind.rawValue), .integer(month), .integer(Int64(end - start)),
-                .integer(weight))
+            try counts.note(
+                CountRow.Key(
+                    place: CountedTable.outbox.name, type: kind.rawValue, month: month,
+                    state: "queued"), Int64(end - start), weight)
             start = end
         }
     }

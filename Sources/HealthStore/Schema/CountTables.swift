@@ -21,64 +21,81 @@ extension HealthSchema {
 
 /// A table whose rows are counted.
 ///
-/// Triggers write down what a transaction changes, and its end adds that to the counts
-/// (`RowCounts`). In a file the triggers belong to the connection, so that only a process with the
-/// key has them. The expressions call the row `it`.
+/// What a transaction changes is added to the counts at its end (`RowCounts`). Of a file, `RowTally`
+/// hears of each row; on a server, triggers write it down. In the expressions of SQL, `it` is the row.
 struct CountedTable: Sendable {
     let name: String
     /// What a row is, in the plural.
     let noun: String
-    var type = "''"
-    var month = "0"
-    var state = "''"
+    /// The column with the type; `nil` for a table of one type.
+    var type: String?
+    var month: Month?
+    var state: State?
     /// Adds up to another sum for other rows.
-    let weight: String
-    /// The columns that the expressions read.
-    let columns: [String]
-    /// Whether a trigger counts insertions. It costs a fifth of the insertion of a sample, so that
-    /// what inserts samples counts them itself (`Outbox.countInserted`).
+    let weight: Weight
+    /// Whether insertions are counted row by row. That costs a fifth of the insertion of a sample, so
+    /// that what inserts samples counts them together (`Outbox.countInserted`).
     var countsInsertions = true
 
-    /// The name of the table that holds the changes of a transaction.
+    /// The month of a row, by a column.
+    enum Month: Sendable {
+        /// A month since January 1970, or another period.
+        case column(String)
+        case seconds(String)
+        case milliseconds(String)
+    }
+
+    enum State: Sendable {
+        case column(String)
+        /// That of a sample. One whose value was removed has no other state any more.
+        case sample
+        /// Whether a removed month is back.
+        case removedMonth
+    }
+
+    enum Weight: Sendable {
+        case column(String)
+        case milliseconds(String)
+        /// That of a sample, which also tells its batch.
+        case sample
+    }
+
+    /// The name of a server's table that holds the changes of a transaction.
     static let changes = "count_changes"
     static let changedColumns = "place, type, month, state, number, weight"
+    /// The factor of a batch in the weight of a sample.
+    static let batchFactor: Int64 = 1_000_003
 
     static let all: [CountedTable] = [
         outbox,
         CountedTable(
-            name: "batches", noun: "uploads", state: "it.state", weight: "it.id",
-            columns: ["state"]),
+            name: "batches", noun: "uploads", state: .column("state"), weight: .column("id")),
         CountedTable(
-            name: "packed_samples", noun: "segments of packed samples", type: "it.kind",
-            month: "it.month", weight: "it.generation", columns: ["kind", "month", "generation"]),
+            name: "packed_samples", noun: "segments of packed samples", type: "kind",
+            month: .column("month"), weight: .column("generation")),
         CountedTable(
-            name: "contributions", noun: "partial aggregates of days", type: "it.kind",
-            month: "it.period", weight: "it.id", columns: ["kind", "period"]),
+            name: "contributions", noun: "partial aggregates of days", type: "kind",
+            month: .column("period"), weight: .column("id")),
         CountedTable(
-            name: "segments", noun: "segments of records", type: "it.type", month: "it.month",
-            weight: "it.generation", columns: ["type", "month", "generation"]),
+            name: "segments", noun: "segments of records", type: "type", month: .column("month"),
+            weight: .column("generation")),
         CountedTable(
-            name: "pruned_months", noun: "removed months", type: "it.type", month: "it.month",
-            state: "CASE WHEN it.is_back = 1 THEN 'back' ELSE '' END", weight: "it.generation",
-            columns: ["type", "month", "is_back", "generation"]),
+            name: "pruned_months", noun: "removed months", type: "type", month: .column("month"),
+            state: .removedMonth, weight: .column("generation")),
         pulled("metrics", "fetched metrics"), pulled("insights", "insights"),
         CountedTable(
-            name: "archive", noun: "former versions", type: "it.type",
-            month: month("it.timestamp_ms / 1000"), weight: "it.id",
-            columns: ["type", "timestamp_ms"]),
+            name: "archive", noun: "former versions", type: "type",
+            month: .milliseconds("timestamp_ms"), weight: .column("id")),
     ]
 
-    /// A sample whose value was removed has no other state any more.
     static let outbox = CountedTable(
-        name: "outbox", noun: "samples", type: "it.kind", month: month("it.start_s"),
-        state: "CASE WHEN it.sealed IS NULL THEN 'emptied' ELSE it.state END",
-        weight: "it.start_s + 1000003 * coalesce(it.batch_id, 0)",
-        columns: ["kind", "start_s", "state", "batch_id", "sealed"], countsInsertions: false)
+        name: "outbox", noun: "samples", type: "kind", month: .seconds("start_s"), state: .sample,
+        weight: .sample, countsInsertions: false)
 
     private static func pulled(_ name: String, _ noun: String) -> CountedTable {
         CountedTable(
-            name: name, noun: noun, type: "it.type", month: month("it.timestamp_ms / 1000"),
-            weight: "it.timestamp_ms / 1000", columns: ["type", "timestamp_ms"])
+            name: name, noun: noun, type: "type", month: .milliseconds("timestamp_ms"),
+            weight: .milliseconds("timestamp_ms"))
     }
 
     /// Returns the months since January 1970 of an instant in seconds, in UTC; exact from March
@@ -100,57 +117,19 @@ struct CountedTable: Sendable {
     /// The query for the counts of the rows that are there: type, month, state, number, weight.
     var query: String { "SELECT \(sums) FROM \(name) AS it GROUP BY 1, 2, 3" }
 
-    private var sums: String {
-        "\(type), \(month), \(state), count(*), CAST(sum(\(weight)) AS bigint)"
+    private var sums: String { "\(key), count(*), CAST(sum(\(weight.sql)) AS bigint)" }
+
+    /// The expressions for type, month and state.
+    private var key: String {
+        "\(type.map { "it.\($0)" } ?? "''"), \(month?.sql ?? "0"), \(state?.sql ?? "''")"
     }
 
-    /// The statement that adds the rows with an id above a parameter to the changes.
-    var additionOfNew: String {
-        """
-        INSERT INTO \(CountedTable.changes) (\(CountedTable.changedColumns))
-        SELECT '\(name)', \(sums) FROM \(name) AS it WHERE it.id > ? GROUP BY 2, 3, 4
-        """
-    }
+    /// The same of the rows with an id above a parameter.
+    var queryOfNew: String { "SELECT \(sums) FROM \(name) AS it WHERE it.id > ? GROUP BY 1, 2, 3" }
 
     // MARK: Triggers
 
-    /// The statements that give a connection to a file a table for changes, and its triggers.
-    static let temporary =
-        """
-        CREATE TEMP TABLE \(changes) (
-            place TEXT NOT NULL, type TEXT NOT NULL, month INTEGER NOT NULL, state TEXT NOT NULL,
-            number INTEGER NOT NULL, weight INTEGER NOT NULL
-        ) STRICT;
-        """ + all.map(\.temporaryTriggers).joined(separator: "\n")
-
-    private var temporaryTriggers: String {
-        let former = addition(of: "OLD", times: -1)
-        let new = addition(of: "NEW", times: 1)
-        let isChanged = columns.map { "NEW.\($0) IS NOT OLD.\($0)" }.joined(separator: " OR ")
-        let insertion =
-            countsInsertions
-            ? """
-
-            CREATE TEMP TRIGGER count_\(name)_insert AFTER INSERT ON main.\(name) BEGIN \(new) END;
-            """ : ""
-        return """
-            CREATE TEMP TRIGGER count_\(name)_delete AFTER DELETE ON main.\(name)
-            BEGIN \(former) END;
-            CREATE TEMP TRIGGER count_\(name)_update
-            AFTER UPDATE OF \(columns.joined(separator: ", ")) ON main.\(name)
-            WHEN \(isChanged) BEGIN \(former) \(new) END;
-            """ + insertion
-    }
-
-    private func addition(of row: String, times sign: Int) -> String {
-        let values = [
-            "'\(name)'", type, month, state, "\(sign)", "\(sign) * (\(weight))",
-        ].joined(separator: ", ")
-        return "INSERT INTO \(CountedTable.changes) VALUES (\(values));"
-            .replacing("it.", with: "\(row).")
-    }
-
-    /// The statements that make the same on a server, where triggers belong to the table.
+    /// The statements that make a server's table of changes and its triggers.
     ///
     /// A change of another transaction than the present one is seen by nobody, and so never
     /// counted: whoever changes rows without the key leaves the counts as they are.
@@ -179,8 +158,8 @@ struct CountedTable: Sendable {
         func addition(_ rows: String, _ sign: String) -> String {
             """
             INSERT INTO \(schema).\(CountedTable.changes) (account, \(CountedTable.changedColumns))
-                    SELECT it.account, '\(name)', \(type), \(month), \(state),
-                        \(sign)count(*), \(sign)sum(\(weight))
+                    SELECT it.account, '\(name)', \(key),
+                        \(sign)count(*), \(sign)sum(\(weight.sql))
                     FROM \(rows) AS it GROUP BY 1, 2, 3, 4, 5;
             """
         }
@@ -208,5 +187,37 @@ struct CountedTable: Sendable {
             END $$;
             \(triggers.joined(separator: "\n"))
             """
+    }
+}
+
+// The expressions of SQL.
+
+extension CountedTable.Month {
+    fileprivate var sql: String {
+        switch self {
+        case .column(let name): "it.\(name)"
+        case .seconds(let name): CountedTable.month("it.\(name)")
+        case .milliseconds(let name): CountedTable.month("it.\(name) / 1000")
+        }
+    }
+}
+
+extension CountedTable.State {
+    fileprivate var sql: String {
+        switch self {
+        case .column(let name): "it.\(name)"
+        case .sample: "CASE WHEN it.sealed IS NULL THEN 'emptied' ELSE it.state END"
+        case .removedMonth: "CASE WHEN it.is_back = 1 THEN 'back' ELSE '' END"
+        }
+    }
+}
+
+extension CountedTable.Weight {
+    fileprivate var sql: String {
+        switch self {
+        case .column(let name): "it.\(name)"
+        case .milliseconds(let name): "it.\(name) / 1000"
+        case .sample: "it.start_s + \(CountedTable.batchFactor) * coalesce(it.batch_id, 0)"
+        }
     }
 }

@@ -13,7 +13,7 @@ struct RowCounts {
     ///
     /// - Parameter share: has the note of the audit log's end; `nil` if there is none.
     static func watch(_ connection: Connection, _ cipher: Cipher, _ share: StoreLock?) throws {
-        if connection is FileConnection { try connection.execute(CountedTable.temporary) }
+        if let file = connection as? FileConnection { file.watchRows(try RowTally(file)) }
         var trusted: Int64?
         connection.beforeCommit = { connection in
             let counts = RowCounts(connection: connection, cipher: cipher)
@@ -33,27 +33,14 @@ struct RowCounts {
     private func add(
         trusting trusted: inout Int64?, _ finding: (AuditHead) throws -> AuditMark.Finding?
     ) throws {
-        let changes = try connection.all(
-            """
-            SELECT place, type, month, state, CAST(sum(number) AS bigint),
-                CAST(sum(weight) AS bigint)
-            FROM \(CountedTable.changes) GROUP BY place, type, month, state
-            """
-        ) { row in
-            CountRow(
-                key: .init(
-                    place: row.text(0), type: row.text(1), month: row.integer(2),
-                    state: row.text(3)),
-                number: row.integer(4), weight: row.integer(5))
-        }
+        let changes = try takeChanges().filter { $0.number != 0 || $0.weight != 0 }
         guard !changes.isEmpty else { return }
-        try connection.run("DELETE FROM \(CountedTable.changes)")
         guard try isSchemaOurs(&trusted) else { return }
         var head = try AuditHead.current(connection, cipher)
         guard head.counts.generation > 0 else { return }
         head.take(try finding(head))
         let counts = try CountRow.find(changes.map(\.key), connection, cipher)
-        for change in changes where change.number != 0 || change.weight != 0 {
+        for change in changes {
             let found = counts[change.key]
             var row = CountRow(key: change.key)
             if let found {
@@ -68,6 +55,53 @@ struct RowCounts {
             try row.write(connection, cipher)
         }
         try head.write(connection, cipher)
+    }
+
+    /// What has changed in a file; `nil` on a server, where a table has it.
+    private var tally: RowTally? { (connection as? FileConnection)?.rowWatch as? RowTally }
+
+    /// Returns what the transaction has changed, once.
+    private func takeChanges() throws -> [CountRow] {
+        if let tally { return tally.take() }
+        let changes = try connection.all(
+            """
+            SELECT place, type, month, state, CAST(sum(number) AS bigint),
+                CAST(sum(weight) AS bigint)
+            FROM \(CountedTable.changes) GROUP BY place, type, month, state
+            """
+        ) { row in
+            CountRow(
+                key: .init(
+                    place: row.text(0), type: row.text(1), month: row.integer(2),
+                    state: row.text(3)),
+                number: row.integer(4), weight: row.integer(5))
+        }
+        if !changes.isEmpty { try forgetChanges() }
+        return changes
+    }
+
+    /// Adds what nothing else counts to the changes of the transaction.
+    func note(_ key: CountRow.Key, _ number: Int64, _ weight: Int64) throws {
+        if let tally { return tally.add(key, number, weight) }
+        try connection.run(
+            """
+            INSERT INTO \(CountedTable.changes) (\(CountedTable.changedColumns))
+            VALUES (?, ?, ?, ?, ?, ?)
+            """, .text(key.place), .text(key.type), .integer(key.month), .text(key.state),
+            .integer(number), .integer(weight))
+    }
+
+    /// Adds the rows of a table with an id above `last` to the changes of the transaction.
+    func noteNew(of table: CountedTable, after last: Int64) throws {
+        for row in try rows(of: table, table.queryOfNew, [.integer(last)]) {
+            try note(row.key, row.number, row.weight)
+        }
+    }
+
+    /// Forgets what the transaction has changed, because the counts know it already.
+    func forgetChanges() throws {
+        if let tally { return tally.forget() }
+        try connection.run("DELETE FROM \(CountedTable.changes)")
     }
 
     /// Whether the schema of a file is the one that this program made. It is compared again only
@@ -117,7 +151,7 @@ struct RowCounts {
     /// Removes every count; called with the rows of all counted tables, or before they are counted
     /// anew.
     func forget() throws {
-        try connection.run("DELETE FROM \(CountedTable.changes)")
+        try forgetChanges()
         try connection.run("DELETE FROM counts WHERE true")
         var head = try AuditHead.current(connection, cipher)
         head.counts.generation = max(1, head.counts.generation)
@@ -137,14 +171,22 @@ struct RowCounts {
     private func present() throws -> [CountRow.Key: (number: Int64, weight: Int64)] {
         var found: [CountRow.Key: (number: Int64, weight: Int64)] = [:]
         for table in CountedTable.all {
-            try connection.forEach(table.query) { row in
-                let key = CountRow.Key(
-                    place: table.name, type: row.text(0), month: row.integer(1),
-                    state: row.text(2))
-                found[key] = (row.integer(3), row.integer(4))
+            for row in try rows(of: table, table.query) {
+                found[row.key] = (row.number, row.weight)
             }
         }
         return found
+    }
+
+    private func rows(
+        of table: CountedTable, _ query: String, _ values: [Value] = []
+    ) throws -> [CountRow] {
+        try connection.all(query, with: values) { row in
+            CountRow(
+                key: CountRow.Key(
+                    place: table.name, type: row.text(0), month: row.integer(1), state: row.text(2)),
+                number: row.integer(3), weight: row.integer(4))
+        }
     }
 
     /// Compares the counts with the rows that are there; call it in a snapshot.

@@ -292,7 +292,7 @@ extension HealthStore {
                     own: Set(HealthStore.loginTables + ["canary", "audit", "audit_head"]))
                 guard case .copied = outcome else { return outcome }
                 // The counts were copied with their rows.
-                try target.run("DELETE FROM \(CountedTable.changes)")
+                try RowCounts(connection: target, cipher: cipher).forgetChanges()
                 // A file has a note of its audit log's end, which is now that of another log.
                 try KeyCheck.write(KeyCheck.renotedText, target, cipher)
                 if try target.hasRows("session") { try place.markLogin(target) }

@@ -45,6 +45,22 @@ import Testing
         #expect(counts > 5)
     }
 
+    @Test func `a transaction that is rolled back counts nothing`() throws {
+        struct Stop: Error {}
+        let store = try filled()
+
+        #expect(throws: HealthStoreError.self) {
+            try store.change { connection in
+                try connection.run("DELETE FROM metrics WHERE true")
+                try connection.run("UPDATE batches SET state = 'failed', reason = 'x'")
+                throw Stop()
+            }
+        }
+        _ = try store.outbox.enqueue(heartRates(200..<201))
+
+        #expect(try findings(store) == [])
+    }
+
     @Test func `samples that another process inserted meanwhile count once`() throws {
         let (store, other) = (try filled(), try folder.open())
         let portion = try store.outbox.prepare(heartRates(100..<110))
