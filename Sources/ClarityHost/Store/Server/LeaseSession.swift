@@ -18,12 +18,9 @@ final class LeaseSession: Sendable {
     private static let beat: Int32 = 400
     /// The number of beats between two questions whether the deciding thread comes round.
     private static let beatsPerQuestion = 5
-    /// The silence after which either side ends the session. Another loop waits to
-    /// take over from a loop. Nobody waits for a command, whose runs would be lost for nothing when
-    /// a machine is busy for a moment.
-    private static let silence = (
-        ofLoop: Duration.milliseconds(1500), ofCommand: Duration.seconds(10)
-    )
+    /// The silence after which either side ends the session of a command. Nobody waits to take over
+    /// from it, and its runs would be lost for nothing when a machine is busy for a moment.
+    private static let commandTimeout: Duration = .seconds(10)
     /// How long before the server may end the session a keeper ends its command.
     private static let margin = Duration.milliseconds(200)
 
@@ -58,7 +55,7 @@ final class LeaseSession: Sendable {
         at address: ServerAddress, owner: String, pulse: LoopPulse?,
         hear: @escaping @Sendable () -> Void
     ) throws {
-        let silence = pulse == nil ? Self.silence.ofCommand : Self.silence.ofLoop
+        let silence = pulse?.timeout ?? Self.commandTimeout
         let connection = try ServerConnection(address, patience: silence, cutOff: silence)
         try connection.execute("LISTEN \(ServerChannel.history)")
         try connection.execute("LISTEN \(ServerChannel.logins)")
@@ -274,6 +271,10 @@ public final class LoopPulse: Sendable {
     /// decision waits for the database.
     let longest: Duration
 
+    /// The silence after which either side ends the session of the loop. Another loop waits to take
+    /// over.
+    let timeout: Duration
+
     /// The mark of the newest session by which the process has proved that it lives.
     let newestMark = Mutex<String?>(nil)
     private let ask: @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
@@ -290,12 +291,14 @@ public final class LoopPulse: Sendable {
 
     /// Creates a pulse.
     ///
-    /// - Parameter ask: calls its argument on the thread that decides.
+    /// - Parameters:
+    ///   - timeout: the silence after which either side ends the session of the loop.
+    ///   - ask: calls its argument on the thread that decides.
     public init(
-        longest: Duration = .seconds(20),
+        longest: Duration = .seconds(20), timeout: Duration = .milliseconds(1500),
         ask: @escaping @Sendable (_ answer: @escaping @Sendable () -> Void) -> Void
     ) {
-        (self.longest, self.ask) = (longest, ask)
+        (self.longest, self.timeout, self.ask) = (longest, timeout, ask)
     }
 
     /// Asks the deciding thread for a sign of life, unless it owes one.

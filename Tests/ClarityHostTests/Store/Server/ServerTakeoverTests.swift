@@ -36,6 +36,9 @@ struct ServerTakeoverTests {
         }
     }
 
+    /// The pulse of a loop that keeps its session also while the machine has no time for it.
+    private static func patient() -> LoopPulse { LoopPulse(timeout: .seconds(20)) { $0() } }
+
     @Test func `the lease of a killed process lapses`() async throws {
         let scene = try await Scene()
 
@@ -98,7 +101,7 @@ struct ServerTakeoverTests {
         let found = try connection.first(
             """
             SELECT pid FROM pg_stat_activity
-            WHERE usename = current_user AND split_part(application_name, ' ', 2) = ?
+            WHERE datname = current_database() AND split_part(application_name, ' ', 2) = ?
             """, .text(SessionMark.of("left"))
         ) { $0.integer(0) }
         let backend = pid_t(try #require(found))
@@ -129,10 +132,10 @@ struct ServerTakeoverTests {
     @Test func `one loop is the leader, and another follows when it has ended`() async throws {
         let bed = try await PostgresRunStoreBed()
         var first: PostgresRunStore? = try PostgresRunStore(
-            at: bed.address, owner: "first", pulse: LoopPulse { $0() })
+            at: bed.address, owner: "first", pulse: Self.patient())
         for await _ in try #require(first).turn {}
         let second = try PostgresRunStore(
-            at: bed.address, owner: "second", pulse: LoopPulse { $0() })
+            at: bed.address, owner: "second", pulse: Self.patient())
         let (writing, owner) = try bed.open()
         let run = try RunStoreConformance.runningRun(1, owner)
         try writing.decide { _ in [.put(run)] }
@@ -152,7 +155,7 @@ struct ServerTakeoverTests {
         let bed = try await PostgresRunStoreBed()
         func loop(_ owner: String) throws -> PostgresRunStore {
             try PostgresRunStore(
-                at: bed.address, owner: owner, pulse: LoopPulse { $0() }, patience: .seconds(20))
+                at: bed.address, owner: owner, pulse: Self.patient(), patience: .seconds(20))
         }
         nonisolated(unsafe) let first = try loop("first")
         for await _ in first.turn {}
@@ -168,7 +171,8 @@ struct ServerTakeoverTests {
                         try admin.run(
                             """
                             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-                            WHERE split_part(application_name, ' ', 2) = ?
+                            WHERE datname = current_database()
+                                AND split_part(application_name, ' ', 2) = ?
                             """, .text(SessionMark.of("first")))
                         let start = ContinuousClock.now
                         while !next.isLeader, ContinuousClock.now - start < .seconds(20) {
@@ -194,7 +198,7 @@ struct ServerTakeoverTests {
             pulse: LoopPulse(longest: .milliseconds(1)) { _ in })
         for await _ in stuck.turn {}
         let second = try PostgresRunStore(
-            at: bed.address, owner: "second", pulse: LoopPulse { $0() })
+            at: bed.address, owner: "second", pulse: Self.patient())
 
         for await _ in second.turn {}
 
@@ -205,7 +209,7 @@ struct ServerTakeoverTests {
 
     @Test func `a process does not wait for the lead of its own other store`() async throws {
         let bed = try await PostgresRunStoreBed()
-        let pulse = LoopPulse { $0() }
+        let pulse = Self.patient()
         let first = try PostgresRunStore(at: bed.address, owner: "first", pulse: pulse)
         for await _ in first.turn {}
 
@@ -222,7 +226,7 @@ struct ServerTakeoverTests {
         try SessionMark.set("blocker", "mark", on: blocker)
         #expect(try ServerHistory.takeLead(as: "mark", blocker))
         let standby = try PostgresRunStore(
-            at: bed.address, owner: "here/1-a", pulse: LoopPulse { $0() })
+            at: bed.address, owner: "here/1-a", pulse: Self.patient())
         let looking = try ServerHistory.connect(to: bed.address)
 
         let waiting = try ServerHistory.loops(looking)
@@ -245,7 +249,8 @@ struct ServerTakeoverTests {
         try admin.run(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-            WHERE split_part(application_name, ' ', 2) = ?
+            WHERE datname = current_database()
+                AND split_part(application_name, ' ', 2) = ?
             """, .text(SessionMark.of("lost")))
         for await _ in store.changes { break }
         let other = try ServerHistory.connect(to: bed.address)
