@@ -155,6 +155,10 @@ let package = Package(
         .executableTarget(
             name: "lease-holder", dependencies: ["ClarityHost", "ClarityScheduler", "Database"],
             path: "Tests/LeaseHolder", swiftSettings: strict),
+        // A server of forks that say what they find.
+        .executableTarget(
+            name: "fork-probe", dependencies: ["CLinux"], path: "Tests/ForkProbe",
+            swiftSettings: strict),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],
             path: "Tests/ClarityTestSupport", swiftSettings: strict),
@@ -173,7 +177,7 @@ let package = Package(
             "ClarityHostTests",
             [
                 "ClarityHost", "Platform", "ClarityScheduler", "CLinux", "JSON", "Database",
-                "lease-holder", "clarity-jobs-keeper",
+                "lease-holder", "fork-probe", "clarity-jobs-keeper",
             ],
             exclude: ["Kernel/Captures"]),
         tests("HealthModelTests", ["HealthModel", "Platform", "ClarityScheduler"]),

@@ -1,3 +1,4 @@
+import CLinux
 import ClarityScheduler
 import Platform
 import Backend
@@ -58,6 +59,22 @@ enum AttemptMode {
             poll(nil, 0, Int32(clamping: (end - clock.elapsed).milliseconds + 1))
         }
         attempt.cancel()
+    }
+
+    /// Makes this process the server of forks on descriptor 3 (`ForkServer` in ClarityHost). Returns in
+    /// each fork, which goes on like a process that was started for its attempt.
+    static func waitForFork() {
+        // Variables pass through its memory.
+        guard clinux_keep_memory_private() == 0, clinux_fork_serve(orderNumber) == 0 else {
+            complain("cannot fork: \(SystemError().text)")
+            exit(ExitStatus.internalFault.rawValue)
+        }
+        // Make `ps` show the mode.
+        if let mode = CommandLine.unsafeArgv[1] {
+            let room = strlen(mode)
+            memset(mode, 0, room)
+            memcpy(mode, "attempt", min(room, 7))
+        }
     }
 
     /// Takes over the signals and descriptors, before the attempt starts.

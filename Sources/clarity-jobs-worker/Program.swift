@@ -10,6 +10,7 @@ import BackendContract
 @main enum Program {
     static let usage = """
         usage: clarity-jobs-worker attempt
+               clarity-jobs-worker fork-server
                clarity-jobs-worker dry-run [--output FORM]
                clarity-jobs-worker auth login --email E --password stdin|ask
                clarity-jobs-worker auth logout --data keep|remove|ask [--output FORM]
@@ -29,13 +30,18 @@ import BackendContract
                clarity-jobs-worker notify-test [--target TARGET] [--output FORM]
                clarity-jobs-worker probe URL
                clarity-jobs-worker version
-        where FORM is table, json or ndjson; all but the keys' and the last two read an order on descriptor 3
+        where FORM is table, json or ndjson; all but `fork-server`, the keys' and the last two read an order
+        on descriptor 3
         """
 
     /// Not asynchronous: Dispatch would keep such a `main` alive with a thread that accepts signals
     /// before they have a handler.
     static func main() {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        if arguments == ["fork-server"] {
+            AttemptMode.waitForFork()
+            arguments = ["attempt"]
+        }
         // Whatever this process does, it holds keys, tokens or a password.
         umask(0o077)
         // TLS libraries write the keys of each connection into the file that it names.

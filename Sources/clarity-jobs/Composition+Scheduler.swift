@@ -85,9 +85,10 @@ extension Composition {
         _ inForce: @escaping @Sendable () -> JobFile, _ history: SharedHistory,
         _ monitor: HostConditions, _ clock: EventClock, _ output: CommandWorker.OutputHandler?
     ) throws(CommandFailure) -> WorkerByKind {
+        let program = try companion("clarity-jobs-worker")
         let process = ProcessWorker(
-            executable: [try companion("clarity-jobs-worker"), "attempt"],
-            environment: workerEnvironment(inForce), proof: history.proof)
+            executable: [program, "attempt"], environment: workerEnvironment(inForce),
+            proof: history.proof, forks: ForkServer([program, "fork-server"]))
         let keeper = CommandKeeper(
             try companion("clarity-jobs-keeper"), history.proof, history.live)
         return WorkerByKind(

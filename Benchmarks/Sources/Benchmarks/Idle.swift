@@ -57,19 +57,10 @@ struct Idle {
     }
 
     private func switches(of loop: Child) throws -> Int {
-        var sum = 0.0
-        guard let folder = opendir("/proc/\(loop.processID)/task") else {
-            throw Trouble("the loop has ended")
-        }
-        defer { closedir(folder) }
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            guard !name.hasPrefix(".") else { continue }
-            sum += try loop.status("voluntary_ctxt_switches:", ofTask: name)
-        }
-        return Int(sum)
+        Int(
+            try loop.tasks().reduce(0) {
+                try $0 + loop.status("voluntary_ctxt_switches:", ofTask: $1)
+            })
     }
 
     /// Returns the names of the system calls that the loop made, without those that attaching
@@ -99,6 +90,30 @@ struct Idle {
 }
 
 extension Child {
+    /// Returns the numbers of its threads.
+    func tasks() throws -> [String] {
+        guard let folder = opendir("/proc/\(processID)/task") else {
+            throw Trouble("a program has ended")
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            names.append(
+                withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                    String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+                })
+        }
+        return names.filter { !$0.hasPrefix(".") }
+    }
+
+    /// Returns the processes that it has started and that run.
+    func children() throws -> [pid_t] {
+        try tasks().flatMap { task in
+            try text(of: "/proc/\(processID)/task/\(task)/children")
+                .split { $0.isWhitespace }.compactMap { pid_t($0) }
+        }
+    }
+
     /// Returns a number of `/proc/PID/status`, of the process or of one of its tasks.
     func status(_ key: String, ofTask task: String? = nil) throws -> Double {
         let folder = "/proc/\(processID)" + (task.map { "/task/\($0)" } ?? "")

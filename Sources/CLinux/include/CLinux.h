@@ -121,6 +121,29 @@ void clinux_take_hangup(void);
    its user: what it decrypts stays with it. */
 int clinux_keep_memory_private(void);
 
+/* The most variables, their most bytes, and the most descriptors that a fork gets. */
+#define CLINUX_FORK_VARIABLES 4096
+#define CLINUX_FORK_ROOM 65536
+#define CLINUX_FORK_DESCRIPTORS 3
+
+/* The two ends of a socket between one that asks for forks, ends[0], which waits so many milliseconds
+   at most for each answer, and a server of forks, ends[1]. */
+int clinux_fork_sockets(int ends[2], int milliseconds);
+
+/* Waits for the next answer of the server of forks, of which the first is 0, when it is ready. */
+int clinux_fork_answer(int socket);
+
+/* Asks for a fork that has these variables, at least one, each with a NUL behind it, and these
+   descriptors from 3 on: its process id. Returns 0 with errno set if it was certainly not made, and
+   -1 if nobody knows. */
+int clinux_fork_ask(int socket, const void *variables, unsigned long size, const int *descriptors,
+                    int count);
+
+/* Makes the forks that are asked for on `socket`, and exits when the other end is closed. Returns 0 in
+   each fork, as a child of this process's parent (clone(2), CLONE_PARENT) and leader of a group of its
+   own, and -1 here on failure. This process must have one thread. */
+int clinux_fork_serve(int socket);
+
 /* Returns a descriptor of an empty file in memory that has no name and ends with its last
    descriptor, or -1. A program that this one starts does not get it. */
 int clinux_memory_file(void);

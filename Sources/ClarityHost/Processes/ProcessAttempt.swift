@@ -195,8 +195,9 @@ struct ProcessAttempt<Listener: AttemptListener>: ~Copyable {
 
     /// Returns the peak resident memory of the attempt, in bytes.
     ///
-    /// The kernel's figure starts with that of the parent process, because the two share memory
-    /// until the child runs its program. So it counts only if it exceeds ours.
+    /// The kernel's figure starts with that of the process that made this one, because the two share
+    /// memory until the child runs its program. So it counts only if it exceeds ours. That of a fork
+    /// of a `ForkServer`, which is smaller than this process, is its own.
     private func peak(_ usage: rusage) -> Int64 {
         let told = Int64(usage.ru_maxrss) * 1024
         return max(largestSampleBytes, told > ownPeakBytes ? told : 0)

@@ -32,6 +32,14 @@ struct ProcessStart: ~Copyable {
             posix_spawn_file_actions_addopen(&actions, number, path, flags, 0))
     }
 
+    /// Opens `/dev/null` as the standard input and output, and passes this program's error stream on.
+    mutating func openStandard() throws(SystemError) {
+        try open("/dev/null", O_RDONLY, as: 0)
+        try open("/dev/null", O_WRONLY, as: 1)
+        // Otherwise the first file that the process opens would receive its error messages.
+        if fcntl(2, F_GETFD) < 0 { try open("/dev/null", O_WRONLY, as: 2) }
+    }
+
     /// Passes this process's descriptor `source` on as `number`. The two must differ, and no
     /// earlier call may have used `source` as a target.
     mutating func give(_ source: Int32, as number: Int32) throws(SystemError) {
@@ -126,6 +134,13 @@ struct Descriptor: ~Copyable, Sendable {
     consuming func raised(to floor: Int32) throws(SystemError) -> Descriptor {
         if number >= floor { return self }
         return try Descriptor.duplicate(number, from: floor)
+    }
+
+    /// Leaves the descriptor to the caller, who closes it.
+    consuming func giveUp() -> Int32 {
+        let number = number
+        discard self
+        return number
     }
 
     /// Makes reads and writes return at once with EAGAIN instead of waiting.

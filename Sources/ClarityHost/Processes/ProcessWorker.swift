@@ -27,6 +27,7 @@ public struct ProcessWorker: Worker {
     private let executable: [String]
     private let environment: Environment
     private let proof: AttemptProof?
+    private let forks: ForkServer?
 
     /// Returns the whole environment of the process for an order, or why it may not start.
     public typealias Environment =
@@ -43,13 +44,17 @@ public struct ProcessWorker: Worker {
     ///   - executable: the program's path, not searched for, and its arguments; not empty.
     ///   - environment: the process's whole environment.
     ///   - proof: where the process gets the lock of its attempt; `nil` if it has none.
+    ///   - forks: starts the same program while there are many attempts; `nil` for a start of the
+    ///     program for each.
     public init(
-        executable: [String], environment: @escaping Environment, proof: AttemptProof?
+        executable: [String], environment: @escaping Environment, proof: AttemptProof?,
+        forks: ForkServer? = nil
     ) {
         precondition(!executable.isEmpty, "a worker needs a program, got \(executable)")
         self.executable = executable
         self.environment = environment
         self.proof = proof
+        self.forks = forks
     }
 
     public func run(
@@ -78,22 +83,24 @@ public struct ProcessWorker: Worker {
         _ order: AttemptOrder, _ environment: [String: String], reads: borrowing Descriptor,
         report: borrowing Descriptor
     ) throws(SystemError) -> pid_t {
-        var start = try ProcessStart()
-        try start.open("/dev/null", O_RDONLY, as: 0)
-        try start.open("/dev/null", O_WRONLY, as: 1)
-        if fcntl(2, F_GETFD) < 0 {
-            // Otherwise the first file that the worker opens would receive its error messages.
-            try start.open("/dev/null", O_WRONLY, as: 2)
-        }
-        try start.give(reads.number, as: 3)
-        try start.give(report.number, as: 4)
         guard let proof else {
-            try start.closeAll(from: 5)
-            return try start.run(executable, environment)
+            return try start(with: [reads.number, report.number], environment)
         }
         let lock = try proof.take(order).raised(to: ProcessStart.firstFree)
-        try start.give(lock.number, as: 5)
-        try start.closeAll(from: 6)
+        return try start(with: [reads.number, report.number, lock.number], environment)
+    }
+
+    /// Starts a process that gets these descriptors from 3 on.
+    private func start(
+        with descriptors: [Int32], _ environment: [String: String]
+    ) throws(SystemError) -> pid_t {
+        if let fork = try forks?.start(environment, descriptors) { return fork }
+        var start = try ProcessStart()
+        try start.openStandard()
+        for (index, descriptor) in descriptors.enumerated() {
+            try start.give(descriptor, as: 3 + Int32(index))
+        }
+        try start.closeAll(from: 3 + Int32(descriptors.count))
         return try start.run(executable, environment)
     }
 }

@@ -114,12 +114,39 @@ struct LoopProgramTests {
         try await expectCompletion(playground, sandbox)
     }
 
-    private func expectCompletion(_ playground: Playground, _ sandbox: Sandbox) async throws {
+    @Test func `attempts that follow each other closely are forks of one process`() async throws {
+        let playground = try await Playground.quick()
+        let sandbox = try #require(playground.sandbox)
+        try playground.writeExport(heartRates: 5)
+        try await playground.logIn()
+        let (loop, _) = try await loop(playground)
+
+        try await sandbox.addFault("POST /health-data/upload: hang x*")
+        try playground.writeExport(heartRates: 6)
+        #expect(try await playground.run("run", "upload", "--ask").status == 0)
+        try await sandbox.wait(for: 1) { try await $0.answers("hang") }
+        let children = ProcessTable.children(of: loop.processID)
+        let modes = children.compactMap {
+            ProcessTable.text("/proc/\($0)/cmdline").split(separator: "\0").dropFirst().first
+        }
+        loop.signal(SIGKILL)
+        _ = await loop.finish()
+
+        #expect(modes.sorted() == ["attempt", "fork-server"])
+        try await blocking {
+            while children.contains(where: ProcessTable.isAlive) { sched_yield() }
+        }
+        try await expectCompletion(playground, sandbox, heartRates: 6)
+    }
+
+    private func expectCompletion(
+        _ playground: Playground, _ sandbox: Sandbox, heartRates count: Int = 5
+    ) async throws {
         try await sandbox.clearFaults()
         let next = try await playground.run("run", "upload")
 
         #expect(next.status == 0, "\(next.errors)")
-        #expect(try await sandbox.count("metrics") == 5)
-        #expect(try await sandbox.count("distinct_metric_ids") == 5)
+        #expect(try await sandbox.count("metrics") == count)
+        #expect(try await sandbox.count("distinct_metric_ids") == count)
     }
 }
