@@ -76,6 +76,7 @@ struct SingleFaultTests {
         let holder = try await scene.takeLead()
         let isBack = try await scene.startsAgain(within: .seconds(5))
         let status = try await scene.run("status", "--quiet")
+        let all = try await scene.run("status", "--all", "--quiet")
         let notified = try await scene.run("run", "notify")
         holder.close()
         let isBackLater = try await scene.startsAgain(within: .seconds(5))
@@ -83,6 +84,8 @@ struct SingleFaultTests {
         #expect(!isBack && isBackLater)
         #expect(status.status == 1)
         #expect(status.output.contains("no loop decides"), "\(status.output)")
+        #expect(all.status == 1)
+        #expect(all.errors.contains("no loop decides"), "\(all.errors)")
         let messages = receiver.requests.map(\.body)
         #expect(
             messages.first?.hasPrefix("loops run, and none of them decides") == true,
