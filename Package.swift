@@ -155,7 +155,7 @@ let package = Package(
         .executableTarget(
             name: "lease-holder", dependencies: ["ClarityHost", "ClarityScheduler", "Database"],
             path: "Tests/LeaseHolder", swiftSettings: strict),
-        // A server of forks that say what they find.
+        // A fork server whose forks say what they find.
         .executableTarget(
             name: "fork-probe", dependencies: ["CLinux"], path: "Tests/ForkProbe",
             swiftSettings: strict),

@@ -61,7 +61,7 @@ enum AttemptMode {
         attempt.cancel()
     }
 
-    /// Makes this process the server of forks on descriptor 3 (`ForkServer` in ClarityHost). Returns in
+    /// Makes this process the fork server on descriptor 3 (`ForkServer` in ClarityHost). Returns in
     /// each fork, which goes on like a process that was started for its attempt.
     static func waitForFork() {
         // Variables pass through its memory.

@@ -1,7 +1,7 @@
 import CLinux
 @preconcurrency import Glibc
 
-/// `fork-probe`: a server of forks on descriptor 3. Each fork says on descriptor 4 what it finds, a
+/// `fork-probe`: a fork server on descriptor 3. Each fork says on descriptor 4 what it finds, a
 /// line for each fact, and then does what its variable `PROBE` says: `end`, `crash`, or `wait` until
 /// the other end of descriptor 3 is closed.
 @main

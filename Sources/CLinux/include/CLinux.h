@@ -127,10 +127,10 @@ int clinux_keep_memory_private(void);
 #define CLINUX_FORK_DESCRIPTORS 3
 
 /* The two ends of a socket between one that asks for forks, ends[0], which waits so many milliseconds
-   at most for each answer, and a server of forks, ends[1]. */
+   at most for each answer, and a fork server, ends[1]. */
 int clinux_fork_sockets(int ends[2], int milliseconds);
 
-/* Waits for the next answer of the server of forks, of which the first is 0, when it is ready. */
+/* Waits for the next answer of the fork server, of which the first is 0, when it is ready. */
 int clinux_fork_answer(int socket);
 
 /* Asks for a fork that has these variables, at least one, each with a NUL behind it, and these

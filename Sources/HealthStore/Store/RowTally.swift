@@ -56,8 +56,9 @@ private struct Columns {
     private let month: Int32?
     private let state: Int32?
     private let weight: Int32?
-    /// The column beside that of the state or of the weight.
+    /// Whether a sample has its value, beside its state.
     private let sealed: Int32?
+    /// The batch of a sample, beside its weight.
     private let batch: Int32?
 
     /// - Parameter positions: those of the columns, by name.

@@ -292,6 +292,7 @@ public final class LoopPulse: Sendable {
     /// Creates a pulse.
     ///
     /// - Parameters:
+    ///   - longest: how long the deciding thread may take to come round.
     ///   - timeout: the silence after which either side ends the session of the loop.
     ///   - ask: calls its argument on the thread that decides.
     public init(
