@@ -190,8 +190,13 @@ extension Outbox {
         let types = SampleKind.allCases.map { ($0, $0.rawValue) }
         let rules = UploadEndpoint(
             types: Dictionary(uniqueKeysWithValues: types), samples: limit)
-        return try nextBatch(limit: limit, rules: [rules], at: now).batch
+        return try nextBatches(limit: limit, rules: [rules], at: now).batch
     }
+}
+
+extension OutboxDraw {
+    /// The first one of its batches.
+    var batch: OutboxBatch? { batches.first }
 }
 
 extension UploadEndpoint {

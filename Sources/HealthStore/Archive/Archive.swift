@@ -343,6 +343,17 @@ package struct ArchiveMarks: Hashable, Sendable {
         return reader.dueAt.map { $0 > now } ?? true
     }
 
+    /// Returns the months before the last one of each type, to which an export that goes on adds. A
+    /// month in the future is not the last one.
+    package func formerMonths(at now: Instant) -> Set<TypeMonth> {
+        let present = TypeMonth.month(of: now.secondsSince1970)
+        var last: [String: Int] = [:]
+        for key in prints.keys where key.month <= present {
+            last[key.type] = max(last[key.type] ?? key.month, key.month)
+        }
+        return Set(prints.keys.filter { $0.month < last[$0.type] ?? .min })
+    }
+
     fileprivate var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(field: reader?.name ?? "")

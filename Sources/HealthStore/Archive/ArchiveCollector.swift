@@ -238,6 +238,13 @@ package struct ArchiveCollector: Hashable, Sendable {
     /// Whether the records of a type and month are known, so that there is only their fingerprint.
     func isKnown(_ bucket: Int) -> Bool { buckets[bucket].isKnown }
 
+    /// Whether all months that count as known have these fingerprints.
+    package func isRight(about prints: [TypeMonth: Fingerprint]) -> Bool {
+        keys().allSatisfy {
+            !buckets[$0.bucket].isKnown || prints[$0.key] == buckets[$0.bucket].print
+        }
+    }
+
     /// Returns the months that have the same fingerprints.
     package func months(like prints: [TypeMonth: Fingerprint]) -> Set<TypeMonth> {
         Set(keys().lazy.filter { prints[$0.key] == buckets[$0.bucket].print }.map(\.key))

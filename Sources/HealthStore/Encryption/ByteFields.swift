@@ -31,9 +31,11 @@ struct ByteReader {
     /// The bytes that were not read yet.
     var rest: [UInt8] { Array(unread) }
 
-    mutating func number<Number: FixedWidthInteger>(_: Number.Type) -> Number? {
+    mutating func number<Number: FixedWidthInteger & BitwiseCopyable>(
+        _: Number.Type
+    ) -> Number? {
         guard let bytes = take(MemoryLayout<Number>.size) else { return nil }
-        return bytes.reversed().reduce(0) { $0 << 8 | Number(truncatingIfNeeded: $1) }
+        return bytes.withUnsafeBytes { Number(littleEndian: $0.loadUnaligned(as: Number.self)) }
     }
 
     mutating func field() -> String? {

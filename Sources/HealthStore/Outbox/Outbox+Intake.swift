@@ -80,7 +80,7 @@ extension Outbox {
     }
 
     /// Counts measurements that a reading brought again, of which it was known without looking them
-    /// up that the outbox has them.
+    /// up that the outbox has them; a negative number if they were counted twice.
     package func count(
         known: Int64, of reading: Reading
     ) throws(HealthStoreError) -> EnqueueCounts {
@@ -334,9 +334,7 @@ public struct OutboxPortion: Sendable {
 /// Computes the blind indexes of a portion and encrypts its samples, in buffers that it reuses.
 struct PortionEncryption {
     private let cipher: Cipher
-    /// The first bytes of a row's identity, by kind.
-    private var prefixes: [SampleKind: [UInt8]] = [:]
-    private var identity: [UInt8] = []
+    private var identities = SampleIdentities()
 
     init(_ cipher: Cipher) { self.cipher = cipher }
 
@@ -352,24 +350,14 @@ struct PortionEncryption {
         _ sample: Sample, for row: inout OutboxPortion.Row, _ nonces: [UInt8], _ nonce: Int,
         onto bytes: inout [UInt8]
     ) {
-        identify(row)
+        withUnsafeBytes(of: row.blindIndex) {
+            identities.set(row.kind, row.start, row.end, $0)
+        }
         let start = bytes.count
         let plain = sample.encryptedForm
         cipher.encrypt(
-            plain, in: Padding.sizes(of: plain, in: "outbox"), for: identity, nonces, nonce,
+            plain, in: Padding.sizes(of: plain, in: "outbox"), for: identities.bytes, nonces, nonce,
             onto: &bytes)
         row.encrypted = start..<bytes.count
-    }
-
-    /// Writes the bytes of `SampleRow.identity` into `identity`.
-    private mutating func identify(_ row: OutboxPortion.Row) {
-        let prefix = prefixes[row.kind] ?? RowIdentity("outbox", row.kind.rawValue).bytes
-        prefixes[row.kind] = prefix
-        identity.removeAll(keepingCapacity: true)
-        identity.append(contentsOf: prefix)
-        identity.append(littleEndian: row.start)
-        identity.append(littleEndian: row.end)
-        identity.append(littleEndian: Int64(8))
-        withUnsafeBytes(of: row.blindIndex) { identity.append(contentsOf: $0) }
     }
 }

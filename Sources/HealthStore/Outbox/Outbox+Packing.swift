@@ -77,6 +77,7 @@ extension Outbox {
     ) throws -> Int64 {
         var buckets: [SampleKind: [Int: [PackedSample]]] = [:]
         var rows: [Int64] = []
+        var opening = SampleOpening(cipher)
         let packed = PackedSamples(cipher: cipher, connection: connection)
         var totals = try packed.totals()
         try connection.forEach(
@@ -86,13 +87,13 @@ extension Outbox {
             FROM \(selection) LIMIT \(Outbox.mostPacked)
             """, []
         ) { found in
-            let row = SampleRow(found)
             // A damaged value stays where the proof names it.
-            guard let sample = row.opened(cipher), let state = OutboxState(rawValue: found.text(6)),
+            guard let sample = opening.opened(found),
+                let state = OutboxState(rawValue: found.text(6)),
                 let packed = PackedSample(sample, isKept: state == .queued)
             else { return }
-            rows.append(row.id)
-            buckets[sample.kind, default: [:]][TypeMonth.month(of: row.start), default: []]
+            rows.append(found.integer(SampleRow.Column.id))
+            buckets[sample.kind, default: [:]][TypeMonth.month(of: packed.start), default: []]
                 .append(packed)
             totals[sample.kind, default: PackedTotals()].add(packed, state)
         }

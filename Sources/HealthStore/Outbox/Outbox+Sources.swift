@@ -94,10 +94,10 @@ extension Outbox {
         }
     }
 
-    /// Returns the last reading of any file with the same digest by the same reader; `nil` if there
-    /// is none.
+    /// Returns the last reading of any file by the same reader for which `isMeant` is true; `nil` if
+    /// there is none.
     package func lastReading(
-        like digest: UInt128, by reader: String
+        by reader: String, where isMeant: (LastReading) -> Bool
     ) throws(HealthStoreError) -> LastReading? {
         try store.access { connection in
             var last: LastReading?
@@ -109,7 +109,7 @@ extension Outbox {
             ) { row in
                 guard let form = cipher.opened(row.blob(1), for: .source(row.blob(0))),
                     let found = LastReading(encryptedForm: form, readAt: row.instant(2)),
-                    found.digest == digest, found.reader == reader
+                    found.reader == reader, isMeant(found)
                 else { return }
                 last = found
             }

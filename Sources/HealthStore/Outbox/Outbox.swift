@@ -161,6 +161,53 @@ extension SampleRow {
     }
 }
 
+/// Makes the identities of many samples' rows, each as `SampleRow.identity`, in one buffer.
+struct SampleIdentities {
+    /// The first bytes, by kind.
+    private var prefixes: [SampleKind: [UInt8]] = [:]
+    /// Those of the last row.
+    private(set) var bytes: [UInt8] = []
+
+    mutating func set(
+        _ kind: SampleKind, _ start: Int64, _ end: Int64, _ blindIndex: UnsafeRawBufferPointer
+    ) {
+        let prefix = prefixes[kind] ?? RowIdentity("outbox", kind.rawValue).bytes
+        prefixes[kind] = prefix
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(contentsOf: prefix)
+        for number in [start, end, Int64(blindIndex.count)] {
+            bytes.append(littleEndian: number)
+        }
+        bytes.append(contentsOf: blindIndex)
+    }
+}
+
+/// Decrypts the samples of many rows one after the other, and reuses its buffers.
+struct SampleOpening {
+    private let cipher: Cipher
+    private var identities = SampleIdentities()
+    private var plain: [UInt8] = []
+
+    init(_ cipher: Cipher) { self.cipher = cipher }
+
+    /// Returns what `SampleRow.opened` returns for a row that begins with its columns.
+    mutating func opened(_ row: borrowing Row) -> Sample? {
+        guard let kind = SampleKind(rawValue: row.text(SampleRow.Column.kind)) else { return nil }
+        let start = row.integer(SampleRow.Column.start_s)
+        let end = row.integer(SampleRow.Column.end_s)
+        row.withBlob(SampleRow.Column.blindIndex.position) {
+            identities.set(kind, start, end, $0)
+        }
+        let isOpen = row.withBlob(SampleRow.Column.encrypted.position) {
+            cipher.open($0, for: identities.bytes, into: &plain)
+        }
+        guard isOpen else { return nil }
+        return Sample(
+            kind: kind, start: Instant(secondsSince1970: start),
+            end: Instant(secondsSince1970: end), encryptedForm: plain)
+    }
+}
+
 extension HealthStore {
     /// The samples on their way to the backend.
     public var outbox: Outbox { Outbox(store: self) }
@@ -276,6 +323,8 @@ public struct OutboxBatch: Sendable, PrivateValue {
     let owner: Int64
     /// Whether the backend said last of one of them that it could not process it.
     let hasFailedProcessing: Bool
+    /// Whether one of them may have arrived by a send of another batch.
+    let isInDoubt: Bool
     /// The entry that counts its bytes, on a metered connection.
     var meteredEntry: Int64?
 }
@@ -297,10 +346,10 @@ public struct TakenBatch: Sendable {
 /// The numbers of samples that were kept back, by reason and kind.
 public typealias RefusalCounts = [UploadRefusal: [SampleKind: Int64]]
 
-/// The result of taking the next batch out of the outbox.
+/// The result of taking the next batches out of the outbox.
 public struct OutboxDraw: Sendable {
-    /// The batch to send; `nil` if nothing is to be sent now.
-    public var batch: OutboxBatch?
+    /// The batches to send; empty if nothing is to be sent now.
+    public var batches: [OutboxBatch] = []
     /// How long to wait, if samples are waiting and the requests of the hour are used up.
     public var wait: Duration?
     /// How long until the waiting samples may fit the metered budget, at most an hour; `nil` if the
@@ -311,8 +360,8 @@ public struct OutboxDraw: Sendable {
     public var sentElsewhere: Int64 = 0
     /// The samples that were kept back on the way, with the number of each.
     public var refused: RefusalCounts = [:]
-    /// What settling the former batch has changed.
-    public var settlement = Settlement()
+    /// What settling each of the former batches has changed.
+    public var settlements: [Settlement] = []
     /// Whether a sample waits until a former value of it, which is being sent, has arrived.
     var isFollowing = false
 }
@@ -360,6 +409,16 @@ public struct EnqueueCounts: Hashable, Sendable {
             \.corrected, \.keptAsSent, \.metricsBeforeSince, \.metricsRefused,
         ]
         for name in names { counts[keyPath: name] += more[keyPath: name] }
+    }
+
+    /// Counts as new what a first reading of the same source queued and this one found in the outbox.
+    ///
+    /// - Returns: how many measurements were counted as known the first time, or only because of it.
+    package mutating func countAsNew(_ first: EnqueueCounts) -> Int64 {
+        let queued = min(first.queued, duplicates)
+        self.queued += queued
+        duplicates -= queued
+        return first.duplicates + queued
     }
 }
 

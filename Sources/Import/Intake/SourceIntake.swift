@@ -99,8 +99,11 @@ private struct IntakeRefusals {
 /// caller's thread finds the records (`ExportScanner`) and makes samples of them (`RecordMapper`).
 /// `IntakeLine` has two threads, and the content mark has one.
 ///
-/// An Apple Health export whose content has changed is first looked through, if another one was
-/// read before: only the fingerprints of its months are made then, on the caller's thread.
+/// Of an Apple Health export that comes after another one, the former months count as known: of
+/// their records only fingerprints are made. If one of them turns out to have changed, the export is
+/// read once more, without those that have. One of the size of an earlier export is first looked
+/// through, because it may have nothing new at all: only the fingerprints of its months are made
+/// then, on the caller's thread.
 ///
 /// A file is read again only if both its stamp and its content have changed. The content is
 /// unchanged if the size and the content mark are the same; to find that out, the file is not
@@ -139,7 +142,7 @@ package struct SourceIntake: Sendable {
         let reader = source.fullReader
         let stamp = isAnew ? nil : source.stamp(reader, at: clock.now)
         guard let stamp else {
-            var result = try takeWhatIsNew(source, isAnew: isAnew, progress)
+            var result = try takeWhatIsNew(source, isAnew: isAnew, stamp, progress)
             try end(result)
             result.isReadAgain = true
             return result
@@ -160,14 +163,14 @@ package struct SourceIntake: Sendable {
                 try store.outbox.noteRead(source.path, stamp, last)
                 return IntakeResult(unchangedSince: last.readAt)
             }
-            result = try takeWhatIsNew(source, progress)
+            result = try takeWhatIsNew(source, stamp, progress)
         } else if stamp.isSettled {
             (result, mark) = try markedBeside(source.place, like: last?.mark, progress) {
-                try takeWhatIsNew(source, $0)
+                try takeWhatIsNew(source, stamp, $0)
             }
         } else {
             mark = try self.mark(source.place, like: last?.mark, progress)
-            result = try takeWhatIsNew(source, progress)
+            result = try takeWhatIsNew(source, stamp, progress)
         }
         // If the stamp is not settled, only the mark can show a change.
         let isSure = (stamp.isSettled || mark != nil) && isStill(stamp, source)
@@ -190,19 +193,31 @@ package struct SourceIntake: Sendable {
 
     /// Reads a source, but for what an earlier reading by the same reader brought.
     ///
-    /// If nearly everything can be known, it first looks through the source for that, which takes a
-    /// fraction of the time: no sample is made, indexed or looked up.
+    /// If everything may be known, because an earlier source had the same size, it first looks
+    /// through this one for that, which takes a fraction of the time: no sample is made, indexed or
+    /// looked up. Otherwise the former months count as known by a guess.
+    ///
+    /// - Parameter stamp: the state of the file; `nil` if its size is not known.
     private func takeWhatIsNew(
-        _ source: any SampleSource, isAnew: Bool = false, _ progress: @escaping ProgressHandler
+        _ source: any SampleSource, isAnew: Bool = false, _ stamp: SourceStamp?,
+        _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
         guard let name = source.archiveName else { return try take(source, isAnew, progress) }
         let marks = try store.archive.marks(of: name)
         var known = KnownMonths(key: marks.key)
-        if !isAnew, marks.isCurrent(source.fullReader, at: clock.now),
-            let found = try source.lookThrough(marks.key, progress: progress)
-        {
+        guard !isAnew, marks.isCurrent(source.fullReader, at: clock.now) else {
+            return try take(source.noting(known), isAnew, progress)
+        }
+        let isOfFormerSize =
+            try store.outbox.lastReading(by: source.fullReader) { $0.bytes == stamp?.bytes } != nil
+        guard isOfFormerSize else {
+            known.months = marks.formerMonths(at: clock.now)
+            return try take(source.noting(known), isAnew, guess: marks, progress)
+        }
+        if let found = try source.lookThrough(marks.key, progress: progress) {
             if let digest = found.digest,
-                let same = try store.outbox.lastReading(like: digest, by: source.fullReader),
+                let same = try store.outbox.lastReading(
+                    by: source.fullReader, where: { $0.digest == digest }),
                 same.dueAt.map({ $0 > clock.now }) ?? true
             {
                 return IntakeResult(unchangedSince: same.readAt, same: same)
@@ -221,8 +236,11 @@ package struct SourceIntake: Sendable {
         try store.outbox.end(reading, result.counts, result.reasons, noted: noted)
     }
 
+    /// - Parameter guess: the marks from which the source knows months, if these are only probably
+    ///   known.
     private func take(
-        _ source: any SampleSource, _ isAnew: Bool, _ progress: @escaping ProgressHandler
+        _ source: any SampleSource, _ isAnew: Bool, guess: ArchiveMarks? = nil,
+        _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
         // All exports are one source, because each has the records of those before it. Any other
         // file that is written anew is another source.
@@ -232,7 +250,7 @@ package struct SourceIntake: Sendable {
         let reading = try store.outbox.beginReading(
             of: source.archiveName ?? source.file, version)
         do {
-            return try take(source, isAnew, reading, progress)
+            return try take(source, isAnew, guess, reading, progress)
         } catch {
             // The first error is the one that matters. The next reading closes what stays open.
             do { try store.outbox.interrupt(reading) } catch _ {}
@@ -241,36 +259,22 @@ package struct SourceIntake: Sendable {
     }
 
     private func take(
-        _ source: any SampleSource, _ isAnew: Bool, _ reading: Reading,
+        _ source: any SampleSource, _ isAnew: Bool, _ guess: ArchiveMarks?, _ reading: Reading,
         _ progress: @escaping ProgressHandler
     ) throws -> IntakeResult {
-        var before = EnqueueCounts()
-        var known: Int64 = 0
-        var refusals = IntakeRefusals()
         let now = clock.now
-        let source = source.asking(store.outbox)
-        var (report, counts) = try store.outbox.inBulk {
-            try line.run(of: reading) { each in
-                try source.read(progress: progress) { sample, nature in
-                    if let since = source.since, sample.start < since {
-                        return before.count(nature)
-                    }
-                    let accepted: Sample
-                    do throws(IntakeCheck.Refusal) {
-                        accepted = try IntakeCheck.accepted(sample, at: now)
-                    } catch {
-                        return refusals.count(error, sample, nature)
-                    }
-                    if nature == .knownMeasurement {
-                        known += 1
-                    } else {
-                        try each(accepted, nature)
-                    }
-                }
-            }
+        var source = source.asking(store.outbox)
+        var intake = try bring(source, guess, of: reading, at: now, progress)
+        if let guess, let months = intake.known {
+            let first = intake.counts
+            // Its records would take as much memory again.
+            intake.report = SourceReport()
+            source = source.noting(KnownMonths(key: guess.key, months: months))
+            intake = try bring(source, nil, of: reading, at: now, progress)
+            let twice = intake.counts.countAsNew(first)
+            _ = try store.outbox.count(known: -twice, of: reading)
         }
-        counts += before
-        if known > 0 { counts += try store.outbox.count(known: known, of: reading) }
+        var (report, counts, refusals) = (intake.report, intake.counts, intake.refusals)
         if let zone = source.dayZone {
             let merge = DayIntake(store: store, zone: zone, now: now)
             if let days = report.days {
@@ -300,6 +304,69 @@ package struct SourceIntake: Sendable {
         return IntakeResult(
             report: report, enqueued: counts, digest: digest, reading: reading,
             madeRefused: refusals.aggregates)
+    }
+
+    /// What a reading has found and put into the outbox.
+    private struct Intake {
+        var report: SourceReport
+        var counts: EnqueueCounts
+        var refusals: IntakeRefusals
+        /// The months that are known, if the guess was wrong and the source has to be read again.
+        var known: Set<TypeMonth>?
+    }
+
+    /// Returns the months that are known by the marks of an earlier reading, if not all of those are
+    /// that counted as known.
+    private static func known(
+        in report: SourceReport, by marks: ArchiveMarks
+    ) -> Set<TypeMonth>? {
+        // What a text that breaks off has is kept without marks, and so without months that count as
+        // known.
+        guard let records = report.records, report.brokeAt == nil else { return [] }
+        return records.isRight(about: marks.prints) ? nil : records.months(like: marks.prints)
+    }
+
+    /// Reads a source and puts its samples into the outbox.
+    ///
+    /// - Parameter guess: as for `take`. If it turns out to be wrong, the aggregates are left to the
+    ///   next reading: several of one time replace each other, each time that they come.
+    private func bring(
+        _ source: any SampleSource, _ guess: ArchiveMarks?, of reading: Reading, at now: Instant,
+        _ progress: @escaping ProgressHandler
+    ) throws -> Intake {
+        var before = EnqueueCounts()
+        var known: Int64 = 0
+        var refusals = IntakeRefusals()
+        var aggregates: [(sample: Sample, nature: SampleNature)] = []
+        var knownMonths: Set<TypeMonth>?
+        var (report, counts) = try store.outbox.inBulk {
+            try line.run(of: reading) { each in
+                let report = try source.read(progress: progress) { sample, nature in
+                    if let since = source.since, sample.start < since {
+                        return before.count(nature)
+                    }
+                    let accepted: Sample
+                    do throws(IntakeCheck.Refusal) {
+                        accepted = try IntakeCheck.accepted(sample, at: now)
+                    } catch {
+                        return refusals.count(error, sample, nature)
+                    }
+                    switch nature {
+                    case .knownMeasurement: known += 1
+                    case .aggregate where guess != nil: aggregates.append((accepted, nature))
+                    case .aggregate, .measurement: try each(accepted, nature)
+                    }
+                }
+                knownMonths = guess.flatMap { SourceIntake.known(in: report, by: $0) }
+                if knownMonths == nil {
+                    for (sample, nature) in aggregates { try each(sample, nature) }
+                }
+                return report
+            }
+        }
+        counts += before
+        if known > 0 { counts += try store.outbox.count(known: known, of: reading) }
+        return Intake(report: report, counts: counts, refusals: refusals, known: knownMonths)
     }
 
     /// Computes the file's mark on this thread.

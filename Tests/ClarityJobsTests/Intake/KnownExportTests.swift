@@ -158,7 +158,7 @@ import Testing
             case .otherZone:
                 try export(Self.records(ahead: 1), exportDate: Self.exportDate(ahead: 1))
             case .otherPointers:
-                try export(records.map { $0.replacing("0x2803d9810", with: "0x1") })
+                try export(records.map { $0.replacing("0x2803d9810", with: "0x1112d9810") })
             case .otherOrderOfAttributes:
                 try export(
                     records.map {
@@ -176,6 +176,107 @@ import Testing
         #expect(try account.contents() == before)
         #expect(try ledger(account) == rows)
         #expect(try account.store.outbox.prove().findings.isEmpty)
+    }
+
+    @Test func `the same records in an export of another size bring nothing new`() throws {
+        let account = try Account(at: now)
+        _ = try account.read(export(records))
+        let before = try account.contents()
+        let again = try export(records.map { $0.replacing("0x2803d9810", with: "0x1") })
+
+        let found = try account.read(again)
+        let third = try account.read(again)
+
+        #expect(found.unchangedSince == nil && third.unchangedSince == now)
+        #expect(found.enqueued.added == 0 && found.report.archived.new == 0)
+        #expect(found.enqueued.duplicates == 13)
+        #expect(try account.contents() == before)
+        #expect(try account.store.outbox.prove().findings.isEmpty)
+    }
+
+    /// What comes after an export, and how often the text is read for that.
+    @Test(
+        arguments: [
+            ("2024-02-10", "2024-03-10", 1), ("2024-02-10", "2023-12-10", 1),
+            ("2024-02-10", "2024-02-20", 1), ("2024-01-10", "2024-01-20", 2),
+        ])
+    func `an export that goes on is read once, and twice if it has changed`(
+        day: String, newDay: String, readings: Int
+    ) throws {
+        let (account, reference) = (try Account(at: now), try Account(at: now))
+        for account in [account, reference] { _ = try account.read(export(records)) }
+        let later = try export(
+            records
+                + records.filter { $0.contains(day) }.map { $0.replacing(day, with: newDay) })
+        var count = 0
+
+        let result = try SourceIntake(store: account.store, clock: account.bench.clock).read(
+            later
+        ) { progress in
+            if progress.bytesRead > 0 { count += 1 }
+        }
+        try reference.forget()
+        let whole = try reference.read(later)
+
+        #expect(count == readings)
+        #expect(result.enqueued == whole.enqueued && whole.enqueued.queued > 0)
+        #expect(try account.contents() == reference.contents())
+        #expect(try ledger(account) == ledger(reference))
+    }
+
+    @Test func `two workouts of one time are counted once each after a wrong guess`() throws {
+        let (account, reference) = (try Account(at: now), try Account(at: now))
+        let workout = try #require(records.first { $0.hasPrefix("<Workout") })
+        let longer = workout.replacing(
+            #"duration="7""#,
+            with: #"duration="9" totalEnergyBurned="90" totalEnergyBurnedUnit="kcal""#)
+        for account in [account, reference] {
+            _ = try account.read(export(records + [longer]))
+        }
+        let changed = try export(
+            records.map { $0.replacing(#"value="61""#, with: #"value="161""#) } + [longer])
+
+        let result = try account.read(changed)
+        try reference.forget()
+        let whole = try reference.read(changed)
+
+        #expect(result.enqueued == whole.enqueued && whole.enqueued.replaced > 0)
+        #expect(try ledger(account) == ledger(reference))
+        #expect(try account.store.outbox.prove().findings.isEmpty)
+    }
+
+    @Test func `a month in the future is not the last one`() throws {
+        let account = try Account(at: now)
+        let future = Self.record(
+            "QuantityTypeIdentifierHeartRate", "count/min", "2099-10-03 10:00:00 +0000",
+            "2099-10-03 10:00:00 +0000", "60")
+        _ = try account.read(export(records + [future]))
+        let marks = try account.store.archive.marks(of: "apple-health-export")
+        func heartRates(_ months: some Sequence<TypeMonth>) -> [String] {
+            months.filter { $0.type.hasSuffix("HeartRate") }.map(\.monthName).sorted()
+        }
+
+        let former = marks.formerMonths(at: now)
+
+        #expect(heartRates(marks.prints.keys) == ["2024-01", "2024-02", "2099-10"])
+        #expect(heartRates(former) == ["2024-01"])
+    }
+
+    @Test func `an export that breaks off is read again with everything that it has`() throws {
+        let (account, reference) = (try Account(at: now), try Account(at: now))
+        for account in [account, reference] { _ = try account.read(export(records)) }
+        let text = "<HealthData>\(Self.exportDate())\n\(records.dropLast(3).joined())"
+        let broken = AppleHealthExport(
+            path: try folder.write("broken.xml", Array(text.utf8)), now: now)
+
+        let result = try account.read(broken)
+        try reference.forget()
+        let whole = try reference.read(broken)
+
+        #expect(result.report.brokeAt != nil && result.isReadAgain)
+        #expect(result.report.archived == whole.report.archived)
+        #expect(try account.contents() == reference.contents())
+        #expect(try ledger(account) == ledger(reference))
     }
 
     /// Writes an export with a route beside it, and one record more for each of its points.
