@@ -15,6 +15,17 @@ static inline int csqlite_bind_blob(sqlite3_stmt *s, int i, const void *bytes, s
     return sqlite3_bind_blob64(s, i, bytes, n, SQLITE_TRANSIENT);
 }
 
+/* Sets what holds for all connections of the process, before the first one; sqlite3_config has a
+ * variable number of arguments, which Swift does not import. Nobody asks for SQLite's statistics of
+ * memory, for which each allocation takes a lock. What undoes a statement stays in memory up to
+ * 120 KiB, where SQLite would begin a temporary file at 64 KiB: each batch of an upload would. It
+ * writes all of that at once, and cannot write 128 KiB at once (`seekAndWriteFd` in os_unix.c). */
+
+static inline void csqlite_configure(void) {
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, 120 << 10);
+}
+
 /* strerror(3) without a header: one here would change what those who import Glibc see of it. */
 
 static inline const char *csqlite_reason(int code) {

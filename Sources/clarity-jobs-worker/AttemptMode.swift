@@ -4,6 +4,7 @@ import Platform
 import Backend
 import BackendContract
 import ClarityJobs
+import HealthStore
 @preconcurrency import Glibc
 import Synchronization
 
@@ -64,6 +65,8 @@ enum AttemptMode {
     /// Makes this process the fork server on descriptor 3 (`ForkServer` in ClarityHost). Returns in
     /// each fork, which goes on like a process that was started for its attempt.
     static func waitForFork() {
+        // Made here once, and not by each fork.
+        withExtendedLifetime(clarityCatalogue) {}
         // Variables pass through its memory.
         guard clinux_keep_memory_private() == 0, clinux_fork_serve(orderNumber) == 0 else {
             complain("cannot fork: \(SystemError().text)")

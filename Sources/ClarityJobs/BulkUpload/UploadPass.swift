@@ -3,6 +3,7 @@ import Backend
 import BackendContract
 import HealthStore
 import ClarityScheduler
+import Synchronization
 
 /// Sends the waiting samples of the outbox, batch after batch.
 struct UploadPass {
@@ -41,9 +42,9 @@ struct UploadPass {
     private var lastFailed: Set<Int64> = []
     /// The bytes of bodies that were sent before the last batch was.
     private var bytesBefore: Int64 = 0
-    /// The last batch that the backend took as a whole; it is settled when the next one is drawn,
-    /// in the same transaction.
-    private var acknowledged: TakenBatch?
+    /// The last batches that the backend took as a whole; they are settled when the next ones are
+    /// drawn, in the same transaction.
+    private var acknowledged: [TakenBatch] = []
     /// The first error, after which nothing more is sent.
     private var failure: (any Error)?
 
@@ -81,16 +82,31 @@ struct UploadPass {
         // A page that many batches change then goes into the file once.
         try context.store.outbox.beginBulk()
         await withTaskGroup(of: Answer.self) { answers in
+            let ended = Ended()
             repeat {
-                while failure == nil, hasRoom, let batch = next(of: user) {
-                    underWay[batch.id] = batch
-                    bytesBefore = bodyBytes
-                    let upload = UploadBatch(batch, of: user)
-                    answers.addTask { Answer(batch: batch.id, end: await client.send(upload)) }
+                while failure == nil, hasRoom {
+                    let batches = next(of: user)
+                    guard !batches.isEmpty else { break }
+                    for batch in batches {
+                        underWay[batch.id] = batch
+                        bytesBefore = bodyBytes
+                        let upload = UploadBatch(batch, of: user)
+                        answers.addTask {
+                            let end = await client.send(upload)
+                            ended.count.add(1, ordering: .relaxed)
+                            return Answer(batch: batch.id, end: end)
+                        }
+                    }
                 }
                 await settleAcknowledged()
-                guard let answer = await answers.next() else { return }
-                await take(answer)
+                // What has ended by now is settled together. Each of the others gets a turn first, so
+                // that it is sent, and perhaps answered.
+                repeat {
+                    guard let answer = await answers.next() else { return }
+                    ended.count.subtract(1, ordering: .relaxed)
+                    await take(answer)
+                    for _ in 0..<underWay.count { await Task.yield() }
+                } while ended.count.load(ordering: .relaxed) > 0
             } while true
         }
         try context.store.outbox.endBulk()
@@ -103,29 +119,31 @@ struct UploadPass {
         underWay.count < width && !underWay.values.contains { isDoubled($0) }
     }
 
+    /// How many requests have ended whose answer was not taken.
+    private final class Ended: Sendable {
+        let count = Atomic(0)
+    }
+
     /// The end of one request.
     private struct Answer: Sendable {
         let batch: Int64
         let end: UploadEnd
     }
 
-    /// Returns the next batch to send; `nil` if there is none now, or after an error.
+    /// Returns the next batches to send; none if there is none now, or after an error.
     ///
     /// While others are under way, they end first: what they leave may go into another batch.
-    private mutating func next(of user: String) -> OutboxBatch? {
+    private mutating func next(of user: String) -> [OutboxBatch] {
         do {
             try context.checkTime()
-            let draw = try context.store.outbox.nextBatch(
-                limit: batchSize, rules: rules, at: context.clock.now, of: user,
-                mostFailures: mostFailures, metered: meteredBudget, after: acknowledged,
+            let draw = try context.store.outbox.nextBatches(
+                width - underWay.count, limit: batchSize, rules: rules, at: context.clock.now,
+                of: user, mostFailures: mostFailures, metered: meteredBudget, after: acknowledged,
                 besides: Set(underWay.keys))
-            if acknowledged != nil {
-                acknowledged = nil
-                report(draw.settlement)
-            }
+            acknowledged = []
+            draw.settlements.forEach { report($0) }
             count(draw.refused)
-            if let batch = draw.batch { return batch }
-            guard underWay.isEmpty else { return nil }
+            guard draw.batches.isEmpty, underWay.isEmpty else { return draw.batches }
             if let wait = draw.wait { throw SendLater.budget(wait) }
             if let wait = draw.meteredWait, let meteredBudget {
                 throw UploadLimits.budgetUsed(meteredBudget, wait)
@@ -134,18 +152,19 @@ struct UploadPass {
         } catch {
             failure = error
         }
-        return nil
+        return []
     }
 
-    /// Settles the last batch if no other was drawn after it.
+    /// Settles the last batches if no others were drawn after them.
     private mutating func settleAcknowledged() async {
-        guard let last = acknowledged else { return }
-        acknowledged = nil
+        guard !acknowledged.isEmpty else { return }
+        let last = acknowledged
+        acknowledged = []
         do {
-            report(
-                try await recording { outbox, now throws(HealthStoreError) in
-                    try outbox.settle(last, at: now)
-                })
+            let settlements = try await recording { outbox, now throws(HealthStoreError) in
+                try outbox.settle(last, at: now)
+            }
+            settlements.forEach { report($0) }
         } catch {
             failure = failure ?? error
         }
@@ -180,6 +199,8 @@ struct UploadPass {
                 }
             } else {
                 (width, lastFailed) = (1, Set(underWay.keys))
+                // Before anything ends the run or puts batches back.
+                await settleAcknowledged()
             }
             switch answer.end.result {
             case .success(let receipt): try await settled(batch, receipt)
@@ -255,7 +276,7 @@ struct UploadPass {
         let answer = TakenBatch(
             batch, processingID: receipt.processingID, isStored: receipt.isStored)
         if receipt.unexplained == 0, receipt.duplicates.isEmpty, rejected.isEmpty {
-            acknowledged = answer
+            acknowledged.append(answer)
         } else if receipt.unexplained == 0 {
             count(
                 try await recording { outbox, now throws(HealthStoreError) in

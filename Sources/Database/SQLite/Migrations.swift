@@ -196,8 +196,13 @@ extension FileConnection {
             WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name
             """
         ) { $0.text(0) }
-        let ignored = Set(" \n\t\r\"".utf8)
-        return statements.joined(separator: ";").utf8.lazy.filter { !ignored.contains($0) }.fnv1a
+        // Each process that writes does this once: a set of these five costs it half a millisecond.
+        return Array(statements.joined(separator: ";").utf8).lazy.filter { byte in
+            switch byte {
+            case 0x20, 0x0A, 0x09, 0x0D, 0x22: false
+            default: true
+            }
+        }.fnv1a
     }
 }
 

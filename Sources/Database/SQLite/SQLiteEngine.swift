@@ -5,8 +5,11 @@ final class SQLiteEngine: Engine {
     let handle: OpaquePointer
     private var statements: [String: OpaquePointer] = [:]
 
+    private static let isConfigured: Void = csqlite_configure()
+
     /// Opens a database file; `name` is what `sqlite3_open_v2` takes.
     init(_ name: String, flags: Int32, busyTimeout: Duration) throws(DatabaseError) {
+        _ = SQLiteEngine.isConfigured
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(
             name, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)

@@ -96,15 +96,17 @@ struct AuditHead: Hashable, Sendable {
 
     func write(_ connection: Connection, _ cipher: Cipher) throws {
         try connection.run(
-            """
-            INSERT INTO audit_head (id, \(Column.list)) VALUES (1, \(Column.parameters))
-            ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: []))
-            """,
-            .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber), .blob(lastHash),
+            AuditHead.insertion, .integer(anchorNumber), .blob(anchorHash), .integer(lastNumber),
+            .blob(lastHash),
             .integer(uploadedNumber), .integer(brokenNumber), .integer(counts.generation),
             .integer(counts.rows), .integer(counts.sum), .integer(counts.floor),
             .blob(mac(cipher)))
     }
+
+    private static let insertion = """
+        INSERT INTO audit_head (id, \(Column.list)) VALUES (1, \(Column.parameters))
+        ON CONFLICT (id) DO UPDATE SET \(Column.replacements(besides: []))
+        """
 
     /// Returns the keyed hash over the head.
     func mac(_ cipher: Cipher) -> [UInt8] { cipher.authenticate(bytes) }
@@ -320,13 +322,16 @@ struct CountRow: Hashable, Sendable {
     /// Writes the count in the place of the one that its key has.
     func write(_ connection: Connection, _ cipher: Cipher) throws {
         try connection.run(
-            """
-            INSERT INTO counts (\(Column.list)) VALUES (\(Column.parameters))
-            ON CONFLICT (place, type, month, state)
-                DO UPDATE SET \(Column.replacements(besides: [.place, .type, .month, .state]))
-            """, .text(key.place), .text(key.type), .integer(key.month), .text(key.state),
-            .integer(number), .integer(weight), .integer(generation), .blob(mac(cipher)))
+            CountRow.insertion, .text(key.place), .text(key.type), .integer(key.month),
+            .text(key.state), .integer(number), .integer(weight), .integer(generation),
+            .blob(mac(cipher)))
     }
+
+    private static let insertion = """
+        INSERT INTO counts (\(Column.list)) VALUES (\(Column.parameters))
+        ON CONFLICT (place, type, month, state)
+            DO UPDATE SET \(Column.replacements(besides: [.place, .type, .month, .state]))
+        """
 
     private func mac(_ cipher: Cipher) -> [UInt8] {
         cipher.authenticate(

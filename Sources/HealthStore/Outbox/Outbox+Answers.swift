@@ -30,7 +30,16 @@ extension Outbox {
         }
     }
 
-    /// As above, for an answer that does not prove that the samples are stored.
+    /// Settles batches of which the backend took every sample, in one transaction.
+    public func settle(
+        _ taken: [TakenBatch], at now: Instant
+    ) throws(HealthStoreError) -> [Settlement] {
+        try store.change { connection in
+            try taken.map { try settle($0, connection, at: now) }
+        }
+    }
+
+    /// As the first one, for an answer that does not prove that the samples are stored.
     @discardableResult
     public func settle(
         _ batch: OutboxBatch, processingID: String?, duplicates: [Int] = [],
@@ -47,7 +56,7 @@ extension Outbox {
     ) throws -> Settlement {
         let batch = taken.batch
         guard try isSending(batch, connection) else { return Settlement() }
-        try carryPossibleSends(of: batch.id, lastArrived: false, connection)
+        let isCarried = try carryPossibleSends(of: batch.id, lastArrived: false, connection)
         try record(.sent, batch, detail: "the backend took it", connection)
         var settlement = try settleNamed(batch, duplicates, rejected, words, connection)
         if batch.hasFailedProcessing {
@@ -82,10 +91,12 @@ extension Outbox {
         try connection.run(
             "UPDATE batches SET sends = min(sends, 1) WHERE id = ? AND sends > 1",
             .integer(batch.id))
-        settlement.doubled =
-            try connection.integer(
-                "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
-                .integer(batch.id)) ?? 0
+        if isCarried || batch.isInDoubt {
+            settlement.doubled =
+                try connection.integer(
+                    "SELECT count(*) FROM outbox WHERE batch_id = ? AND doubts > 0",
+                    .integer(batch.id)) ?? 0
+        }
         return settlement
     }
 
@@ -302,14 +313,19 @@ extension Outbox {
     ///
     /// - Parameter lastArrived: whether the last send counts too: it may have arrived, and no
     ///   answer settled it.
-    func carryPossibleSends(of batch: Int64, lastArrived: Bool, _ connection: Connection) throws {
+    /// - Returns: whether there were any.
+    @discardableResult
+    func carryPossibleSends(
+        of batch: Int64, lastArrived: Bool, _ connection: Connection
+    ) throws -> Bool {
         let sends =
             try connection.integer("SELECT sends FROM batches WHERE id = ?", .integer(batch)) ?? 0
         let possible = lastArrived ? sends : sends - 1
-        guard possible > 0 else { return }
+        guard possible > 0 else { return false }
         try connection.run(
             "UPDATE outbox SET doubts = doubts + ? WHERE batch_id = ? AND state = 'batched'",
             .integer(possible), .integer(batch))
+        return true
     }
 
     /// Whether this send of the batch is still the last one and has not been settled.

@@ -5,7 +5,9 @@ import Database
 // How batches are taken out of the outbox to be sent.
 
 extension Outbox {
-    /// Takes the batch to send next, and counts its request against the hourly limit of its route.
+    /// Takes the batches to send next, and counts the request of each against the hourly limit of its
+    /// route. All of them are taken in one transaction, in which batches that the backend took are
+    /// settled: a transaction costs as much as a whole batch.
     ///
     /// A batch that this store is already sending, after a network error, or whose attempt has
     /// ended, comes first. It is sent unchanged, by the route for which it was made. A batch that
@@ -14,7 +16,8 @@ extension Outbox {
     /// only if it breaks the current rules: its samples go back into the queue.
     ///
     /// A new batch uses the first of `rules` for which samples are queued and requests are left in
-    /// the hour. It is stored as `sending` before this method returns. It takes the samples with
+    /// the hour. It is stored as `sending` before this method returns. Of a route that does not
+    /// deduplicate, it is the last one of the transaction. It takes the samples with
     /// the fewest failures, in the order of `SendingOrder` as far as the limit of a type allows.
     /// Its size shrinks with each failure: `limit` / 4 after one, `limit` / 16 after two. A sample
     /// that makes every batch fail is therefore alone before it is set aside. Samples that the
@@ -22,38 +25,53 @@ extension Outbox {
     /// aside.
     ///
     /// - Parameters:
-    ///   - limit: how many samples are wanted; the rules may allow fewer.
+    ///   - most: how many batches are wanted.
+    ///   - limit: how many samples of each are wanted; the rules may allow fewer.
     ///   - rules: the rules of every route of the backend, those for new batches first.
     ///   - user: the user of the session that sends the batch; `nil` skips the check of the owner.
     ///   - mostFailures: the most failures of a sample that goes into a new batch.
     ///   - metered: on a metered connection, the most bytes of bodies in 24 h.
-    ///   - taken: a batch that the backend took as a whole, which is settled in the same
+    ///   - taken: batches that the backend took as a whole, which are settled in the same
     ///     transaction.
     ///   - underWay: the batches that the caller is sending at this moment, which stay as they are.
     ///     A new batch has no later value of an aggregate that one of them has: it could arrive
     ///     first.
     /// - Throws: `otherUser` if the outbox does not belong to the user.
-    public func nextBatch(
-        limit: Int, rules: [UploadEndpoint], at now: Instant, of user: String? = nil,
-        mostFailures: Int64 = .max, metered: Int64? = nil, after taken: TakenBatch? = nil,
-        besides underWay: Set<Int64> = []
+    public func nextBatches(
+        _ most: Int = 1, limit: Int, rules: [UploadEndpoint], at now: Instant,
+        of user: String? = nil, mostFailures: Int64 = .max, metered: Int64? = nil,
+        after taken: [TakenBatch] = [], besides underWay: Set<Int64> = []
     ) throws(HealthStoreError) -> OutboxDraw {
         var refused: RefusalCounts = [:]
-        var settlement = Settlement()
+        var settlements: [Settlement] = []
         var unsettled = taken
         let owner = try store.uploadOwner()
         while true {
             var (draw, isDone) = try store.change { connection in
                 if let user { try store.requireOwner(user, connection) }
-                if let unsettled { settlement = try settle(unsettled, connection, at: now) }
-                return try self.draw(
+                let settled = try unsettled.map { try settle($0, connection, at: now) }
+                var underWay = underWay
+                var (all, isDone) = try self.draw(
                     limit, rules, mostFailures, metered, owner, underWay, connection, at: now)
+                while let last = all.batches.last, all.batches.count < most,
+                    rules.first(where: { $0.route == last.route })?.isIdempotent == true
+                {
+                    underWay.insert(last.id)
+                    let (next, _) = try self.draw(
+                        limit, rules, mostFailures, metered, owner, underWay, connection, at: now)
+                    all.refused.add(next.refused)
+                    guard !next.batches.isEmpty else { break }
+                    all.batches += next.batches
+                }
+                all.settlements = settled
+                return (all, isDone)
             }
-            unsettled = nil
-            refused.merge(draw.refused) { $0.merging($1, uniquingKeysWith: +) }
+            unsettled = []
+            settlements += draw.settlements
+            refused.add(draw.refused)
             guard isDone else { continue }
             draw.refused = refused
-            draw.settlement = settlement
+            draw.settlements = settlements
             return draw
         }
     }
@@ -61,8 +79,7 @@ extension Outbox {
     /// Leaves the batches that were not settled to whoever sends next.
     public func endSending() throws(HealthStoreError) { try store.endSending() }
 
-    /// Runs one transaction of `nextBatch`. It is not done if the samples that it looked at have
-    /// left the queue.
+    /// Takes one batch. It is not done if the samples that it looked at have left the queue.
     private func draw(
         _ limit: Int, _ rules: [UploadEndpoint], _ mostFailures: Int64, _ metered: Int64?,
         _ owner: UploadOwner, _ underWay: Set<Int64>, _ connection: Connection, at now: Instant
@@ -108,7 +125,7 @@ extension Outbox {
                 UploadEndpoint.mostBytes(of: batch.samples), at: now, connection)
         }
         try countRequest(found.rules, at: now, connection)
-        draw.batch = batch
+        draw.batches = [batch]
         return (draw, true)
     }
 
@@ -118,14 +135,11 @@ extension Outbox {
         _ connection: Connection
     ) throws -> (Int64, UploadRoute?)? {
         let batches = try connection.all(
-            """
-            SELECT id, route, owner, (SELECT count(*) FROM outbox WHERE batch_id = batches.id)
-            FROM batches WHERE state = 'sending' ORDER BY id
-            """
+            "SELECT id, route, owner FROM batches WHERE state = 'sending' ORDER BY id"
         ) {
             (
                 id: $0.integer(0), route: UploadRoute(rawValue: $0.text(1)),
-                owner: $0.optionalInteger(2), samples: $0.integer(3)
+                owner: $0.optionalInteger(2)
             )
         }
         var living: Set<Int64> = []
@@ -134,7 +148,9 @@ extension Outbox {
                 try living.contains(other) || store.isSent(by: other, connection)
             else { return (batch.id, batch.route) }
             living.insert(other)
-            draw.sentElsewhere += batch.samples
+            draw.sentElsewhere +=
+                try connection.integer(
+                    "SELECT count(*) FROM outbox WHERE batch_id = ?", .integer(batch.id)) ?? 0
         }
         return nil
     }
@@ -305,7 +321,8 @@ extension Outbox {
             id: id, clientTimestamp: timestamp, route: rules.route, attempts: attempts,
             possibleSends: max(0, sends - (rules.isIdempotent ? 0 : 1)),
             samples: members.map(\.sample), rows: members.map(\.row), owner: owner.number,
-            hasFailedProcessing: members.contains(where: \.hasFailedProcessing))
+            hasFailedProcessing: members.contains(where: \.hasFailedProcessing),
+            isInDoubt: members.contains(where: \.isInDoubt))
     }
 
     /// Returns the samples of a batch that is being sent, in their order, and sets damaged ones
@@ -321,20 +338,22 @@ extension Outbox {
     ) throws -> [BatchMember] {
         var members: [BatchMember] = []
         var damaged: [Int64] = []
+        var opening = SampleOpening(cipher)
         try connection.forEach(
             """
-            SELECT id, kind, start_s, end_s, tag, sealed, as_of_s IS NOT NULL, processing_failed
+            SELECT \(SampleRow.Column.list), as_of_s IS NOT NULL, processing_failed, doubts > 0
             FROM outbox WHERE \(condition) ORDER BY id
             """, [value]
         ) { found in
-            let row = SampleRow(found)
-            if let sample = row.opened(cipher) {
+            let row = found.integer(SampleRow.Column.id)
+            if let sample = opening.opened(found) {
                 members.append(
                     BatchMember(
-                        row: row.id, sample: sample, isAggregate: found.integer(6) == 1,
-                        hasFailedProcessing: found.integer(7) == 1))
+                        row: row, sample: sample, isAggregate: found.integer(6) == 1,
+                        hasFailedProcessing: found.integer(7) == 1,
+                        isInDoubt: found.integer(8) == 1))
             } else {
-                damaged.append(row.id)
+                damaged.append(row)
             }
         }
         for row in damaged { try setAsideDamaged(row, connection) }
@@ -370,9 +389,15 @@ struct BatchMember {
     let isAggregate: Bool
     /// Whether the backend said last that it could not process it.
     let hasFailedProcessing: Bool
+    /// Whether a send of another batch may have arrived.
+    let isInDoubt: Bool
 }
 
 extension RefusalCounts {
+    mutating func add(_ more: RefusalCounts) {
+        merge(more) { $0.merging($1, uniquingKeysWith: +) }
+    }
+
     mutating func count(_ kind: SampleKind, _ refusal: UploadRefusal) {
         self[refusal, default: [:]][kind, default: 0] += 1
     }

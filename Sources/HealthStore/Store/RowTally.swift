@@ -4,8 +4,20 @@ import Database
 ///
 /// Insertions of samples are added by what inserts them (`CountedTable.countsInsertions`).
 final class RowTally: RowWatch {
+    /// What was added to one key.
+    private struct Sum {
+        let key: CountRow.Key
+        var number: Int64
+        var weight: Int64
+    }
+
     private let tables: [String: Columns]
     private var sums: [CountRow.Key: (number: Int64, weight: Int64)] = [:]
+    /// The sums of the last former and the last new row, which `sums` do not have yet. Neighbouring
+    /// rows mostly have the same keys, and need no look into `sums`.
+    private var last: (former: Sum?, new: Sum?)
+    /// The table of the last row.
+    private var lastTable: (name: String, columns: Columns?)?
 
     /// - Throws: `DatabaseError` if the tables cannot be read.
     init(_ file: FileConnection) throws(DatabaseError) {
@@ -21,15 +33,23 @@ final class RowTally: RowWatch {
     }
 
     func note(_ change: borrowing RowChange) {
-        guard let columns = tables[change.table] else { return }
+        guard let columns = columns(of: change.table) else { return }
         if change.has(.former) {
-            add(columns.key(change, .former), -1, 0 &- columns.weight(change, .former))
+            let weight = 0 &- columns.weight(change, .former)
+            add(columns.key(change, .former), -1, weight, to: &last.former)
         } else if !columns.table.countsInsertions {
             return
         }
         if change.has(.new) {
-            add(columns.key(change, .new), 1, columns.weight(change, .new))
+            add(columns.key(change, .new), 1, columns.weight(change, .new), to: &last.new)
         }
+    }
+
+    private func columns(of table: String) -> Columns? {
+        if let lastTable, lastTable.name == table { return lastTable.columns }
+        let columns = tables[table]
+        lastTable = (table, columns)
+        return columns
     }
 
     func add(_ key: CountRow.Key, _ number: Int64, _ weight: Int64) {
@@ -37,12 +57,30 @@ final class RowTally: RowWatch {
         sums[key] = (sum.number + number, sum.weight &+ weight)
     }
 
-    func forget() { sums.removeAll() }
+    private func add(
+        _ key: CountRow.Key, _ number: Int64, _ weight: Int64, to last: inout Sum?
+    ) {
+        if last?.key == key {
+            last?.number += number
+            last?.weight &+= weight
+        } else {
+            if let last { add(last.key, last.number, last.weight) }
+            last = Sum(key: key, number: number, weight: weight)
+        }
+    }
+
+    func forget() {
+        sums.removeAll()
+        last = (nil, nil)
+    }
 
     /// Returns what has changed, and begins anew. The order follows from the keys: an order by chance
     /// would show in the generations of the counts.
     func take() -> [CountRow] {
         defer { forget() }
+        for sum in [last.former, last.new].compactMap(\.self) {
+            add(sum.key, sum.number, sum.weight)
+        }
         return sums.sorted { $0.key < $1.key }.map {
             CountRow(key: $0.key, number: $0.value.number, weight: $0.value.weight)
         }

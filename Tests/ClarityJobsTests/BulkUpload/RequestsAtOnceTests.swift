@@ -142,7 +142,7 @@ import Testing
                 kind: .steps, start: start, end: start + .seconds(86_400), value: .single(steps))
         }
         func next(besides batches: OutboxBatch...) throws -> OutboxBatch? {
-            try store.outbox.nextBatch(
+            try store.outbox.nextBatches(
                 limit: 1, rules: [rules], at: bench.clock.now, besides: Set(batches.map(\.id))
             ).batch
         }

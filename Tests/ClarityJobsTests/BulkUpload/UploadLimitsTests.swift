@@ -163,7 +163,7 @@ import Testing
         let store = try bench.store()
 
         let error = #expect(throws: HealthStoreError.self) {
-            _ = try store.outbox.nextBatch(
+            _ = try store.outbox.nextBatches(
                 limit: 5, rules: [UploadEndpoint(types: [.heartRate: "heart_rate"])],
                 at: bench.clock.now, of: "somebody-else")
         }

@@ -187,7 +187,7 @@ import Testing
     {
         let bench = try bench()
         try bench.enqueue(0..<5)
-        _ = try bench.store().outbox.nextBatch(
+        _ = try bench.store().outbox.nextBatches(
             limit: 100, rules: [rules(resends: resends)], at: bench.clock.now)
 
         let (outcome, reports) = await bench.pass(rules(resends: resends))
@@ -235,7 +235,7 @@ import Testing
         _ = await bench.pass(rules(resends: false))
 
         #expect(try bench.states() == [.sending: 5])
-        let next = try bench.store().outbox.nextBatch(
+        let next = try bench.store().outbox.nextBatches(
             limit: 100, rules: [rules()], at: bench.clock.now)
         #expect(next.batch?.possibleSends == 0)
         #expect(next.batch?.samples.count == 5)

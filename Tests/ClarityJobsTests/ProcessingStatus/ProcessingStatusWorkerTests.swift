@@ -308,7 +308,7 @@ import Testing
             try bench.enqueue(index..<index + 1)
             let rules = UploadEndpoint(
                 route: route, types: [.heartRate: "heart_rate"], samples: 1, isIdempotent: false)
-            let draw = try store.outbox.nextBatch(limit: 1, rules: [rules], at: bench.clock.now)
+            let draw = try store.outbox.nextBatches(limit: 1, rules: [rules], at: bench.clock.now)
             try store.outbox.settle(
                 try #require(draw.batch), processingID: route.rawValue, at: bench.clock.now)
         }

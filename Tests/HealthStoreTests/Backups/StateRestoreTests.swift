@@ -76,7 +76,7 @@ import Testing
             value: .single(50))
         _ = try store.outbox.enqueue([sample(.steps, 0)])
         let sent = try #require(
-            try store.outbox.nextBatch(limit: 9, rules: [open()], at: noon).batch)
+            try store.outbox.nextBatches(limit: 9, rules: [open()], at: noon).batch)
         try store.outbox.settle(sent, processingID: nil, at: noon)
         _ = try store.outbox.enqueue([sample(.distance, 0)])
         _ = try store.outbox.discard(.init())
@@ -85,7 +85,7 @@ import Testing
             .samples, isIdempotent: false, without: [.vo2Max], ranges: [.heartRate: 0...98],
             takesFuture: false)
         _ = try store.outbox.sortOut(by: [strict], at: noon)
-        let none = try store.outbox.nextBatch(limit: 9, rules: [strict], at: noon).batch
+        let none = try store.outbox.nextBatches(limit: 9, rules: [strict], at: noon).batch
         #expect(none == nil)
     }
 
@@ -98,7 +98,8 @@ import Testing
         selection.state = .unconfirmed
         _ = try store.outbox.retry(selection)
         let batch = try #require(
-            try store.outbox.nextBatch(limit: 9, rules: [open()], at: noon + .seconds(90_000)).batch
+            try store.outbox.nextBatches(limit: 9, rules: [open()], at: noon + .seconds(90_000))
+                .batch
         )
         try store.outbox.settle(batch, processingID: "p", at: noon)
         return batch.samples.count
@@ -136,7 +137,7 @@ import Testing
     @Test func `a batch under way in the backup may have been sent since`() throws {
         _ = try store().outbox.enqueue([sample(.steps, 0), sample(.steps, 1)])
         let batch = try #require(
-            try store().outbox.nextBatch(limit: 9, rules: [open()], at: noon).batch)
+            try store().outbox.nextBatches(limit: 9, rules: [open()], at: noon).batch)
         let backup = try backUp()
         try store().outbox.settle(batch, processingID: "p", at: noon)
 

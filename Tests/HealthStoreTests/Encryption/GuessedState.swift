@@ -139,7 +139,7 @@ struct GuessedState {
                     archived(0..<300, value: isFirst ? 7 : nil), of: "/a", zone: .utc)
             case .meteredBytes:
                 _ = try store.outbox.enqueue(heartRates(0..<1))
-                let draw = try store.outbox.nextBatch(
+                let draw = try store.outbox.nextBatches(
                     limit: 9, rules: [testRules()], at: noon, metered: 1 << 20)
                 let batch = try #require(draw.batch)
                 try store.outbox.sentMetered(batch, bytes: isFirst ? 301 : 307)

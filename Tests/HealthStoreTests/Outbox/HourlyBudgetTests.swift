@@ -25,7 +25,7 @@ import Testing
     /// Draws a batch by rules of two requests an hour, sends it, and returns how long it must wait.
     private func draw(at now: Instant, _ route: UploadRoute = .metrics) throws -> Duration? {
         let store = try folder.open()
-        let draw = try store.outbox.nextBatch(
+        let draw = try store.outbox.nextBatches(
             limit: 1, rules: [testRules(route, perHour: 2)], at: now)
         if let batch = draw.batch { try store.outbox.settle(batch, processingID: "p", at: now) }
         return draw.wait

@@ -62,7 +62,7 @@ import Testing
     private func draw(
         _ store: HealthStore, _ budget: Int64?, at now: Instant = noon
     ) throws -> OutboxDraw {
-        try store.outbox.nextBatch(limit: 100, rules: [testRules()], at: now, metered: budget)
+        try store.outbox.nextBatches(limit: 100, rules: [testRules()], at: now, metered: budget)
     }
 
     @Test func `a batch is as large as the budget leaves room, and no larger`() throws {

@@ -79,7 +79,7 @@ import Testing
         if refusal == .kindNotAccepted {
             _ = try store.outbox.sortOut(by: [refuses], at: noon)
         } else {
-            let draw = try store.outbox.nextBatch(limit: 9, rules: [refuses], at: before)
+            let draw = try store.outbox.nextBatches(limit: 9, rules: [refuses], at: before)
             #expect(draw.batch == nil)
             #expect(draw.refused == [refusal: [.steps: 1]])
         }
@@ -117,7 +117,7 @@ import Testing
         let rules = testRules(isIdempotent: false)
         _ = try enqueue(100, in: store)
         let batch = try #require(
-            try store.outbox.nextBatch(limit: 9, rules: [rules], at: noon).batch)
+            try store.outbox.nextBatches(limit: 9, rules: [rules], at: noon).batch)
         _ = try store.outbox.release(batch, mayHaveArrived: true, reason: "broke", at: noon)
 
         #expect(try enqueue(200, in: store) == ["corrected"])

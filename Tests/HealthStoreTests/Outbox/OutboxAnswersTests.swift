@@ -205,7 +205,7 @@ import Testing
         _ = try reopened().outbox.enqueue(heartRates(0..<3))
         _ = try reopened().outbox.release(batch(), reason: "broke", at: noon)
         func size(mostFailures: Int64) throws -> Int? {
-            try reopened().outbox.nextBatch(
+            try reopened().outbox.nextBatches(
                 limit: 9, rules: [testRules()], at: noon, mostFailures: mostFailures
             ).batch?.samples.count
         }

@@ -11,7 +11,7 @@ import Testing
         let store = try folder.open()
         func settle(_ id: String?, _ limit: Int) throws {
             let batch = try #require(
-                try store.outbox.nextBatch(limit: limit, rules: [testRules()], at: noon).batch)
+                try store.outbox.nextBatches(limit: limit, rules: [testRules()], at: noon).batch)
             try store.outbox.settle(batch, processingID: id, at: noon)
         }
         _ = try store.outbox.enqueue(heartRates(0..<28) + [sample(.steps, 0)])

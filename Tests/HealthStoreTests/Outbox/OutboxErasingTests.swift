@@ -13,7 +13,7 @@ import Testing
         _ range: Range<Int>, as id: String?, by route: UploadRoute = .metrics, _ store: HealthStore
     ) throws {
         _ = try store.outbox.enqueue(heartRates(range))
-        let draw = try store.outbox.nextBatch(limit: 100, rules: [testRules(route)], at: noon)
+        let draw = try store.outbox.nextBatches(limit: 100, rules: [testRules(route)], at: noon)
         try store.outbox.settle(try #require(draw.batch), processingID: id, at: noon)
     }
 
@@ -32,7 +32,7 @@ import Testing
         try send(30..<34, as: "three", by: .samples, store)
         try send(40..<45, as: nil, store)
         _ = try store.outbox.enqueue(heartRates(50..<56))
-        _ = try store.outbox.nextBatch(
+        _ = try store.outbox.nextBatches(
             limit: 100, rules: [testRules(isIdempotent: false)], at: noon)
 
         let plan = try store.outbox.erasurePlan([], of: .metrics)
@@ -56,7 +56,7 @@ import Testing
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<3))
         let rules = testRules(.samples, isIdempotent: false)
-        let draw = try store.outbox.nextBatch(limit: 100, rules: [rules], at: noon)
+        let draw = try store.outbox.nextBatches(limit: 100, rules: [rules], at: noon)
         try store.outbox.settle(
             TakenBatch(try #require(draw.batch), processingID: "one", isStored: true), at: noon)
         let retried = try store.outbox.retry(OutboxSelection(state: .stored))

@@ -18,7 +18,7 @@ import Testing
         _ = try store.outbox.commit(
             try store.outbox.prepare(heartRates(0..<1), aggregates: [(day(100), noon)]))
         let batch = try #require(
-            try store.outbox.nextBatch(limit: 9, rules: [rules], at: noon).batch)
+            try store.outbox.nextBatches(limit: 9, rules: [rules], at: noon).batch)
         let counts = try store.outbox.commit(
             try store.outbox.prepare(
                 heartRates(1..<2), aggregates: [(day(200), noon + .seconds(1))]))
@@ -29,7 +29,7 @@ import Testing
     /// Sends everything that is left, and returns it.
     private func sent(by store: HealthStore, _ rules: UploadEndpoint) throws -> Set<Sample> {
         var sent: Set<Sample> = []
-        while let batch = try store.outbox.nextBatch(limit: 9, rules: [rules], at: noon).batch {
+        while let batch = try store.outbox.nextBatches(limit: 9, rules: [rules], at: noon).batch {
             sent.formUnion(batch.samples)
             try store.outbox.settle(batch, processingID: nil, at: noon)
         }

@@ -107,9 +107,9 @@ import Testing
         for rules in [[strict], [testRules(.samples, samples: 2, resends: false)], [elsewhere]] {
             let folder = StateFolder()
             _ = try folder.open().outbox.enqueue(heartRates(0..<3))
-            _ = try folder.open().outbox.nextBatch(limit: 100, rules: [holding], at: noon)
+            _ = try folder.open().outbox.nextBatches(limit: 100, rules: [holding], at: noon)
 
-            let draw = try folder.open().outbox.nextBatch(limit: 100, rules: rules, at: noon)
+            let draw = try folder.open().outbox.nextBatches(limit: 100, rules: rules, at: noon)
 
             #expect(draw.batch == nil)
             #expect(draw.refused == [.inDoubt: [.heartRate: 3]])

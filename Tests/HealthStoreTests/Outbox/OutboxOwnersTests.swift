@@ -14,9 +14,9 @@ import Testing
         let (first, second) = (try folder.open(), try folder.open())
         _ = try first.outbox.enqueue(heartRates(0..<5))
         let batch = try #require(
-            try first.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch)
+            try first.outbox.nextBatches(limit: 5, rules: [rules], at: noon).batch)
 
-        let other = try second.outbox.nextBatch(limit: 5, rules: [rules], at: noon)
+        let other = try second.outbox.nextBatches(limit: 5, rules: [rules], at: noon)
         try first.outbox.settle(batch, processingID: "p", at: noon)
 
         #expect(other.batch == nil)
@@ -30,7 +30,7 @@ import Testing
         _ = try first.outbox.enqueue(heartRates(0..<5))
 
         let batches = try [first, second, first, second].map {
-            try $0.outbox.nextBatch(limit: 3, rules: [testRules()], at: noon).batch
+            try $0.outbox.nextBatches(limit: 3, rules: [testRules()], at: noon).batch
         }
 
         // Each attempt gets its own batch again until it has settled it.
@@ -44,13 +44,13 @@ import Testing
         var killed: HealthStore? = try folder.open()
         _ = try killed?.outbox.enqueue(heartRates(0..<5))
         let batch = try #require(
-            try killed?.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch)
+            try killed?.outbox.nextBatches(limit: 5, rules: [rules], at: noon).batch)
         let next = try folder.open()
-        let before = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
+        let before = try next.outbox.nextBatches(limit: 5, rules: [rules], at: noon).batch
 
         killed = nil
         try folder.waitForEnd(of: batch.owner)
-        let after = try next.outbox.nextBatch(limit: 5, rules: [rules], at: noon).batch
+        let after = try next.outbox.nextBatches(limit: 5, rules: [rules], at: noon).batch
 
         #expect(before == nil)
         #expect(after?.id == batch.id)

@@ -18,7 +18,7 @@ import Testing
     }
 
     private func send(_ store: HealthStore, isStored: Bool) throws {
-        while let batch = try store.outbox.nextBatch(limit: 10, rules: [rules], at: noon).batch {
+        while let batch = try store.outbox.nextBatches(limit: 10, rules: [rules], at: noon).batch {
             try store.outbox.settle(
                 TakenBatch(batch, processingID: "p", isStored: isStored), at: noon)
         }

@@ -20,7 +20,7 @@ import Testing
         _ = try store.outbox.enqueue(heartRates(0..<4))
         let rules = testRules(route, isIdempotent: false)
         let batch = try #require(
-            try store.outbox.nextBatch(limit: 4, rules: [rules], at: noon).batch)
+            try store.outbox.nextBatches(limit: 4, rules: [rules], at: noon).batch)
         try store.outbox.settle(batch, processingID: id, at: noon)
         guard isGivenUp else { return }
         let upload = try #require(try store.outbox.openUploads().first)

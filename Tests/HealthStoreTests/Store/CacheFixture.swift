@@ -60,7 +60,7 @@ final class StateFolder: Sendable {
 
     /// Draws a batch as a process does that ends then, and waits for its end.
     func drawOnce(limit: Int, _ rules: [UploadEndpoint]) throws -> OutboxDraw {
-        let draw = try open().outbox.nextBatch(limit: limit, rules: rules, at: noon)
+        let draw = try open().outbox.nextBatches(limit: limit, rules: rules, at: noon)
         if let batch = draw.batch { try waitForEnd(of: batch.owner) }
         return draw
     }
@@ -219,8 +219,13 @@ extension Outbox {
 
     /// Returns the next batch by rules that accept everything.
     func nextBatch(limit: Int, at now: Instant) throws -> OutboxBatch? {
-        try nextBatch(limit: limit, rules: [testRules()], at: now).batch
+        try nextBatches(limit: limit, rules: [testRules()], at: now).batch
     }
+}
+
+extension OutboxDraw {
+    /// The first one of its batches.
+    var batch: OutboxBatch? { batches.first }
 }
 
 extension HealthStore {

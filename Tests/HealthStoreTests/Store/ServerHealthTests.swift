@@ -78,7 +78,7 @@ struct ServerHealthTests {
         let store = try folder.open()
         _ = try store.outbox.enqueue(heartRates(0..<5))
         func draw(_ store: HealthStore, besides: Set<Int64> = []) throws -> OutboxBatch? {
-            try store.outbox.nextBatch(limit: 3, rules: [rules], at: noon, besides: besides).batch
+            try store.outbox.nextBatches(limit: 3, rules: [rules], at: noon, besides: besides).batch
         }
         func settle(_ batch: OutboxBatch) async throws {
             try await store.recording { () throws(HealthStoreError) in
