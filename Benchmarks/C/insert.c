@@ -1,6 +1,6 @@
-// insert FROM TO SCHEMA ROWS: reads the outbox of the store FROM into memory, then writes ROWS rows
-// to a new file TO with the table and indices of the file SCHEMA: the same rows, again and again at
-// later times. Each transaction has as many rows as one of the store's own import, and is synced. It
+// insert FROM TO ROWS: reads the outbox of the store FROM into memory, then writes ROWS rows to a new
+// file TO with the store's tables of samples and batches: the same rows, again and again at later
+// times. Each transaction has as many rows as one of the store's own import, and is synced. It
 // prints the microseconds of wall time that writing took, and the number of rows.
 #include <sqlite3.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static long long now(void) {
 }
 
 int main(int count, char **words) {
-    if (count != 5) return 64;
+    if (count != 4) return 64;
     sqlite3 *from = open_file(words[1], SQLITE_OPEN_READONLY);
     size_t rows = 0, room = 1 << 20;
     struct row *all = malloc(room * sizeof *all);
@@ -69,12 +69,13 @@ int main(int count, char **words) {
 
     sqlite3 *to = open_file(words[2], SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     execute(to, "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
-    char schema[1 << 14] = "";
-    FILE *file = fopen(words[3], "r");
-    if (!file || fread(schema, 1, sizeof schema - 1, file) == 0) return 66;
-    fclose(file);
-    execute(to, schema);
-    size_t wanted = (size_t)atoll(words[4]);
+    sqlite3_stmt *schema =
+        prepare(from, "SELECT sql FROM sqlite_schema WHERE tbl_name IN ('batches', 'outbox')"
+                      " AND type IN ('table', 'index') AND sql IS NOT NULL ORDER BY type DESC");
+    while (sqlite3_step(schema) == SQLITE_ROW)
+        execute(to, (const char *)sqlite3_column_text(schema, 0));
+    sqlite3_finalize(schema);
+    size_t wanted = (size_t)atoll(words[3]);
     if (rows == 0) return 65;
 
     // The same settings as those of the import.

@@ -67,8 +67,7 @@ struct Importing {
         let output = "\(folder)/rows.txt"
         try Child.run(
             [
-                surroundings.program("insert"), "\(state)/health.db", copy,
-                "\(surroundings.folder)/outbox.sql", String(rows),
+                surroundings.program("insert"), "\(state)/health.db", copy, String(rows),
             ], output: output)
         for ending in ["", "-wal", "-shm"] { unlink(copy + ending) }
         guard
@@ -132,8 +131,8 @@ struct Importing {
                 + "to its end, each in a new state directory; \(rounds) rounds in turn, median "
                 + "(least..most).",
             "The inserter (`C/insert.c`) writes 2,000,000 rows, those that the import queued again and "
-                + "again at later times, into a table and indices as those of the outbox "
-                + "(`SQL/outbox.sql`), in transactions of as many rows, synced, with the same room for "
+                + "again at later times, into a table and indices as those of the outbox, "
+                + "in transactions of as many rows, synced, with the same room for "
                 + "the log and for pages; only its writing counts. `C/expat.c` asks expat for every attribute and keeps counts.",
             "healthkit-to-sqlite reads the zip and keeps its rows in the clear.",
         ]
@@ -200,11 +199,12 @@ struct Exports {
         defer { fclose(file) }
         var head = [UInt8](repeating: 0, count: 1 << 16)
         let count = fread(&head, 1, head.count, file)
-        let text = Array("locale=\"en_US\"".utf8)
+        // Not the locale: the archive keeps it, so that another one is new content.
+        let text = Array("HealthKit Export Version: ".utf8)
         guard
             let place = (0..<max(0, count - text.count)).first(where: {
                 Array(head[$0..<$0 + text.count]) == text
-            }), fseek(file, place + 11, SEEK_SET) == 0, fputc(0x47, file) == 0x47
-        else { throw Trouble("the generated export has no locale to change") }
+            }), fseek(file, place + text.count, SEEK_SET) == 0, fputc(0x39, file) == 0x39
+        else { throw Trouble("the generated export has no version to change") }
     }
 }
