@@ -9,9 +9,13 @@
 // upload URL fhir COUNT BATCH: the same with bundles of Observations.
 //
 // upload URL queue COUNT BATCH FILE STORE: the same with samples that it takes out of a new file with
-// the tables of samples and batches of the store STORE, where each is a sealed row. As an upload job does, it puts the rows of
-// up to four batches into them in one synced transaction, in which it also records the answers to
-// the last four, and opens each row. Making the file does not count.
+// the tables of samples and batches of the store STORE, where each is a sealed row. As an upload job
+// does, it puts the rows of up to four batches into them in one synced transaction, in which it also
+// records the answers to the last four, and opens each row. Making the file does not count.
+//
+// upload URL file COUNT BATCH FILE STORE: makes that file, and sends nothing.
+//
+// upload URL once BATCH BATCH FILE: sends one batch of the samples in that file.
 #include <curl/curl.h>
 #include <sodium.h>
 #include <sqlite3.h>
@@ -125,7 +129,7 @@ static size_t make_bundle(char *body, size_t room, int first, int count) {
 enum { at_once = 4, most = 1024, plain_size = 64, nonce_size = 24, sealed_size = plain_size + 40 };
 
 static sqlite3 *file;
-static unsigned char key[32];
+static const unsigned char key[32] = "the key of samples, all invented";
 
 static void check(int code) {
     if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
@@ -150,11 +154,18 @@ static void identify(unsigned char *identity, sqlite3_int64 start) {
     memcpy(identity, &start, sizeof start);
 }
 
+static void open_file(const char *path) {
+    check(sqlite3_open(path, &file));
+    check(sqlite3_exec(file,
+                       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                       "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 768;",
+                       NULL, NULL, NULL));
+}
+
 static void make_file(const char *path, const char *store, int count) {
     check(sqlite3_open(path, &file));
     check(sqlite3_exec(file,
-                       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;"
-                       "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+                       "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL;",
                        NULL, NULL, NULL));
     sqlite3 *from;
     if (sqlite3_open_v2(store, &from, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK) exit(66);
@@ -185,10 +196,8 @@ static void make_file(const char *path, const char *store, int count) {
         run(insert);
     }
     sqlite3_finalize(insert);
-    check(sqlite3_exec(file,
-                       "COMMIT; PRAGMA wal_checkpoint(TRUNCATE);"
-                       "PRAGMA wal_autocheckpoint = 16384; PRAGMA cache_size = 768;",
-                       NULL, NULL, NULL));
+    check(sqlite3_exec(file, "COMMIT; PRAGMA wal_checkpoint(TRUNCATE)", NULL, NULL, NULL));
+    sqlite3_close(file);
 }
 
 // Puts the newest samples and a quarter of the oldest into a new batch, and opens them.
@@ -239,7 +248,9 @@ static sqlite3_int64 draw(struct sample *samples, int count) {
 int main(int words, char **word) {
     const char *mode = words > 4 ? word[2] : "";
     int is_fhir = words == 5 && strcmp(mode, "fhir") == 0;
-    int is_queue = words == 7 && strcmp(mode, "queue") == 0;
+    int is_once = words == 6 && strcmp(mode, "once") == 0;
+    int is_file = words == 7 && strcmp(mode, "file") == 0;
+    int is_queue = is_once || is_file || (words == 7 && strcmp(mode, "queue") == 0);
     int makes = is_fhir || is_queue || (words == 5 && strcmp(mode, "make") == 0);
     if (words != 3 && !makes) return 64;
     int batch = makes ? atoi(word[4]) : 0;
@@ -271,8 +282,9 @@ int main(int words, char **word) {
     sqlite3_stmt *settle = NULL;
     if (is_queue) {
         if (sodium_init() < 0) return 70;
-        randombytes_buf(key, sizeof key);
-        make_file(word[5], word[6], atoi(word[3]));
+        if (!is_once) make_file(word[5], word[6], atoi(word[3]));
+        if (is_file) return 0;
+        open_file(word[5]);
         settle = prepare("UPDATE batches SET state = 'accepted', processing_id = 'p', "
                          "accepted_at_ms = 2 WHERE id = ?");
     }
@@ -319,6 +331,8 @@ int main(int words, char **word) {
             run(settle);
         }
         check(sqlite3_exec(file, "COMMIT; PRAGMA wal_checkpoint(PASSIVE)", NULL, NULL, NULL));
+        for (sqlite3_stmt *each; (each = sqlite3_next_stmt(file, NULL));) sqlite3_finalize(each);
+        check(sqlite3_close(file));
     }
     printf("%lld %lld\n", processor() - cpu, wall() - start);
     return 0;

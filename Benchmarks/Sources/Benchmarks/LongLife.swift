@@ -19,6 +19,7 @@ struct LongLife {
         let folder = try surroundings.makeFolder("metrics")
         let state = "\(folder)/state"
         try makeStore(state, folder)
+        let floor = try surroundings.timeInTurn([program(["summary"], state)], rounds: rounds)[0]
         let plain = "\(folder)/plain.db"
         let now = Int(wallMilliseconds() / 1000)
         try Child.run([
@@ -53,16 +54,19 @@ struct LongLife {
         let trials = try surroundings.timeInTurn(
             questions.flatMap { question in
                 [
-                    [surroundings.program("clarity-jobs")] + question.words + [
-                        "--config", surroundings.shippedJobFile, "--state", state,
-                    ],
+                    program(question.words, state),
                     [
                         "/bin/sh", "-c", "echo \"$2\" | exec \"$0\" \"$1\" 0",
                         surroundings.program("execute"), plain, question.query,
                     ],
                 ]
             }, rounds: rounds)
-        return section(questions, trials)
+        return section(questions, trials, floor)
+    }
+
+    private func program(_ words: [String], _ state: String) -> [String] {
+        [surroundings.program("clarity-jobs")] + words
+            + ["--config", surroundings.shippedJobFile, "--state", state]
     }
 
     private struct Question {
@@ -76,7 +80,7 @@ struct LongLife {
         }
     }
 
-    private func section(_ questions: [Question], _ trials: [Trial]) -> Section {
+    private func section(_ questions: [Question], _ trials: [Trial], _ floor: Trial) -> Section {
         var section = Section(title: "Ten years of metrics, \(count) in all")
         for (index, question) in questions.enumerated() {
             let (own, peer) = (trials[2 * index].milliseconds, trials[2 * index + 1].milliseconds)
@@ -88,6 +92,13 @@ struct LongLife {
                     target: question.limit.map { "at most \(decimal($0)) ms" } ?? "",
                     isMet: question.limit.map { own.median <= $0 }))
         }
+        let ratio = trials[0].milliseconds.median / floor.milliseconds.median
+        section.add(
+            Section.Figure(
+                what: "`summary` again: what the ten years cost",
+                value: trials[0].milliseconds.text("ms"),
+                beside: "with one sample: \(floor.milliseconds.text("ms"))", ratio: ratio,
+                target: "at most 2 times", isMet: ratio <= 2))
         section.notes = [
             "From the program's start to its end, the entry in the audit log included; \(rounds) runs "
                 + "each, in turn, medians and quartiles. Each metric is sealed for its own row "
