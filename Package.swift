@@ -157,7 +157,7 @@ let package = Package(
             path: "Tests/LeaseHolder", swiftSettings: strict),
         // A fork server whose forks say what they find.
         .executableTarget(
-            name: "fork-probe", dependencies: ["CLinux"], path: "Tests/ForkProbe",
+            name: "fork-probe", dependencies: ["Backend", "CLinux"], path: "Tests/ForkProbe",
             swiftSettings: strict),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],

@@ -51,15 +51,17 @@ extension Sample {
     public var identity: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64)
+        appendIdentity(to: &bytes)
+        return bytes
+    }
+
+    package func appendIdentity(to bytes: inout [UInt8]) {
         bytes.append(contentsOf: kind.rawValue.utf8)
         bytes.append(0)
-        for seconds in [start.secondsSince1970, end.secondsSince1970] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: seconds >> Int64(shift)))
-            }
+        for seconds in [start, end].lazy.map(\.secondsSince1970) {
+            withUnsafeBytes(of: seconds.bigEndian) { bytes.append(contentsOf: $0) }
         }
         appendCanonicalValue(to: &bytes)
-        return bytes
     }
 }
 

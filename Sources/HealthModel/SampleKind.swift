@@ -35,6 +35,11 @@ public enum SampleKind: String, CaseIterable, Hashable, Sendable {
     /// One workout, as `MeasuredValues` with the type of its activity.
     case workout
 
+    /// By the case: a raw value would be hashed as text, for each sample in several tables.
+    public func hash(into hasher: inout Hasher) {
+        withUnsafeBytes(of: self) { hasher.combine(bytes: $0) }
+    }
+
     /// The kind's row of the table.
     public var facts: KindFacts {
         switch self {

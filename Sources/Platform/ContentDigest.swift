@@ -21,8 +21,16 @@ package func hexEncoded(_ bytes: some Collection<UInt8>) -> String {
 extension [UInt8] {
     /// Appends the two lower-case hex digits of a byte.
     package mutating func append(hexDigitsOf byte: UInt8) {
+        let digits = byte.hexDigits
+        append(digits.0)
+        append(digits.1)
+    }
+}
+
+extension UInt8 {
+    /// Its two hexadecimal digits in ASCII, in lower case.
+    package var hexDigits: (UInt8, UInt8) {
         func digit(_ value: UInt8) -> UInt8 { value + (value < 10 ? 0x30 : 0x57) }
-        append(digit(byte >> 4))
-        append(digit(byte & 0x0F))
+        return (digit(self >> 4), digit(self & 0x0F))
     }
 }

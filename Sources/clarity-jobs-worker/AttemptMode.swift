@@ -67,6 +67,12 @@ enum AttemptMode {
     static func waitForFork() {
         // Made here once, and not by each fork.
         withExtendedLifetime(clarityCatalogue) {}
+        do throws(TransportError) {
+            try CurlTransport.prepareForForks()
+        } catch {
+            complain("cannot fork: libcurl: \(error)")
+            exit(ExitStatus.internalFault.rawValue)
+        }
         // Variables pass through its memory.
         guard clinux_keep_memory_private() == 0, clinux_fork_serve(orderNumber) == 0 else {
             complain("cannot fork: \(SystemError().text)")

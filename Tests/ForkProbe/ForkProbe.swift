@@ -1,12 +1,14 @@
+import Backend
 import CLinux
 @preconcurrency import Glibc
 
 /// `fork-probe`: a fork server on descriptor 3. Each fork says on descriptor 4 what it finds, a
-/// line for each fact, and then does what its variable `PROBE` says: `end`, `crash`, or `wait` until
-/// the other end of descriptor 3 is closed.
+/// line for each fact, and then does what its variable `PROBE` says: `end`, `crash`, `wait` until
+/// the other end of descriptor 3 is closed, or `greet` the server of its variable `URL`.
 @main
 enum ForkProbe {
-    static func main() {
+    static func main() throws {
+        try CurlTransport.prepareForForks()
         guard clinux_fork_serve(3) == 0 else { exit(1) }
         let out = fdopen(4, "w")
         func say(_ name: String, _ value: some Any) { fputs("\(name) \(value)\n", out) }
@@ -31,6 +33,9 @@ enum ForkProbe {
         case "wait":
             var byte: UInt8 = 0
             while read(3, &byte, 1) > 0 {}
+        case "greet":
+            let status = try? URLProbe(version: "0").status(of: String(cString: getenv("URL")))
+            exit(status == nil ? 0 : 1)
         default: break
         }
         exit(0)

@@ -71,6 +71,16 @@ public final class CurlTransport: HTTPTransport {
 
     private let loop: CurlLoop
 
+    /// Does what libcurl and its TLS library do once in a process: each fork then finds it done. No
+    /// random number passes through a fork: OpenSSL seeds its generator again in a process with
+    /// another id (RAND(7ssl)).
+    ///
+    /// - Throws: `TransportError.library` if libcurl cannot start.
+    public static func prepareForForks() throws(TransportError) {
+        let code = ccurl_global_init()
+        guard code == CURLE_OK else { throw .library(code: Int(code.rawValue)) }
+    }
+
     /// Creates a transport whose user agent is `clarity-jobs/<version>`.
     ///
     /// - Throws: `TransportError.library` if libcurl or a thread cannot start.

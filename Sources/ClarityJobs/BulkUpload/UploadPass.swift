@@ -425,10 +425,11 @@ struct UploadPass {
 
 extension UploadBatch {
     fileprivate init(_ batch: OutboxBatch, of user: String) {
+        let ids = MetricIDs(userID: user)
         self.init(
             id: String(batch.id), userID: user, clientTimestamp: batch.clientTimestamp,
             metrics: batch.samples.map {
-                UploadMetric(id: MetricID(userID: user, sample: $0).description, sample: $0)
+                UploadMetric(id: ids($0).description, sample: $0)
             },
             route: batch.route)
     }

@@ -53,28 +53,35 @@ extension Instant: CustomStringConvertible {
     /// Appends the text of `description` in ASCII; request bodies have three instants a sample.
     public func append(to bytes: inout [UInt8]) {
         let time = CivilTime(millisecondsSince1970)
-        func pair(_ value: Int, _ after: Unicode.Scalar) {
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: value / 10))
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: value % 10))
-            bytes.append(UInt8(ascii: after))
-        }
-        if (0...9999).contains(time.year) {
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.year / 1000))
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.year / 100 % 10))
-            pair(time.year % 100, "-")
-        } else {
+        guard (0...9999).contains(time.year) else {
             bytes.append(contentsOf: "\(padded(time.year, 4))-".utf8)
+            return Instant.append(time, from: 5, to: &bytes)
         }
-        pair(time.month, "-")
-        pair(time.day, "T")
-        pair(time.hour, ":")
-        pair(time.minute, ":")
-        if time.millisecond == 0 {
-            pair(time.second, "Z")
-        } else {
-            pair(time.second, ".")
-            bytes.append(0x30 + UInt8(truncatingIfNeeded: time.millisecond / 100))
-            pair(time.millisecond % 100, "Z")
+        Instant.append(time, from: 0, to: &bytes)
+    }
+
+    /// Appends a time with a year of four digits, from a byte of its text on.
+    private static func append(_ time: CivilTime, from first: Int, to bytes: inout [UInt8]) {
+        // As one piece: the array would check its room before each byte.
+        withUnsafeTemporaryAllocation(byteCount: 24, alignment: 1) { text in
+            var place = 0
+            func digits(_ value: Int, _ count: Int, _ after: Unicode.Scalar) {
+                var rest = UInt(bitPattern: value)
+                for digit in stride(from: place + count - 1, through: place, by: -1) {
+                    text[digit] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+                    rest /= 10
+                }
+                text[place + count] = UInt8(ascii: after)
+                place += count + 1
+            }
+            digits(time.year, 4, "-")
+            digits(time.month, 2, "-")
+            digits(time.day, 2, "T")
+            digits(time.hour, 2, ":")
+            digits(time.minute, 2, ":")
+            digits(time.second, 2, time.millisecond == 0 ? "Z" : ".")
+            if time.millisecond != 0 { digits(time.millisecond, 3, "Z") }
+            bytes.append(contentsOf: text[first..<place])
         }
     }
 

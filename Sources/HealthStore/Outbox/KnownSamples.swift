@@ -114,7 +114,8 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
     }
 
     fileprivate init(_ ids: MetricIDs, _ sample: Sample) {
-        let content = ids.prefix + sample.identity
+        var content = ids.prefix
+        sample.appendIdentity(to: &content)
         var hash = [UInt8](repeating: 0, count: 16)
         crypto_generichash(&hash, hash.count, content, UInt64(content.count), nil, 0)
         hash[6] = hash[6] & 0x0F | 0x80
@@ -124,15 +125,18 @@ public struct MetricID: Hashable, Sendable, CustomStringConvertible {
 
     /// The UUID in lower case, with its four hyphens.
     public var description: String {
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for (index, byte) in bytes.enumerated() {
-            if index == 4 || index == 6 || index == 8 || index == 10 {
-                text.append(UInt8(ascii: "-"))
+        String(unsafeUninitializedCapacity: 36) { text in
+            var place = 0
+            for (index, byte) in bytes.enumerated() {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
+                    text[place] = UInt8(ascii: "-")
+                    place += 1
+                }
+                (text[place], text[place + 1]) = byte.hexDigits
+                place += 2
             }
-            text.append(hexDigitsOf: byte)
+            return place
         }
-        return String(decoding: text, as: UTF8.self)
     }
 }
 

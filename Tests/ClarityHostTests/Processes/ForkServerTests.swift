@@ -109,6 +109,26 @@ struct ForkServerTests {
         #expect(second.finish().facts["found"] == ["0"])
     }
 
+    @Test func `each fork draws its own random numbers for TLS`() async throws {
+        let server = server()
+        var drawn: [ArraySlice<UInt8>] = []
+        for _ in 0..<2 {
+            let listener = try ScriptedServer([.garbage("no TLS here")], readsHTTP: false)
+            let url = "https://127.0.0.1:\(listener.port)/"
+            var fork = try #require(try fork(server, ["PROBE": "greet", "URL": url]))
+            #expect(fork.finish().status == 0)
+            for await case .bytes(let hello) in listener.events {
+                // RFC 8446, section 4.1.2: `random` follows the heads of the record and the message,
+                // and a version.
+                drawn.append(hello.dropFirst(5 + 4 + 2).prefix(32))
+                break
+            }
+        }
+
+        #expect(drawn.map(\.count) == [32, 32])
+        #expect(drawn[0] != drawn[1])
+    }
+
     @Test func `a fork that crashes ends alone`() throws {
         let server = server()
         var other = try #require(try fork(server, ["PROBE": "wait"]))
