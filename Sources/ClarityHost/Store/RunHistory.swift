@@ -290,11 +290,8 @@ extension RunHistory {
             let lengths = try connection.all(
                 """
                 SELECT finished_at_ms - started_at_ms FROM attempts
-                WHERE result = 'succeeded' AND run_id IN (
-                    SELECT id FROM runs INDEXED BY runs_kept
-                    WHERE job_id = ? AND (state = 'failed') = FALSE
-                        AND finished_at_ms IS NOT NULL AND state = 'succeeded'
-                    ORDER BY id DESC LIMIT ?)
+                WHERE result = 'succeeded'
+                    AND run_id IN (SELECT id FROM \(RunHistory.successes(of: "?")) LIMIT ?)
                 """, .text(run.job.rawValue), .integer(Int64(JobPace.sampleSize))
             ) { Duration.milliseconds(max($0.integer(0), 0)) }
             return JobPace(since: since, lastSuccesses: lengths, expected: expected)
@@ -369,28 +366,36 @@ public struct JobEnd: Hashable, Sendable {
 }
 
 extension RunHistory {
-    /// Returns how the last run of each job ended, in one query: one search in an index for each job.
+    /// The runs of a job that succeeded, from the newest on, by a search in an index.
+    ///
+    /// The condition is no `state = 'succeeded'`: SQLite would put that text into `state = 'failed'`
+    /// too, which then is not the column of the index, and would read and sort all runs of the job.
+    static func successes(of job: String) -> String {
+        """
+        runs INDEXED BY runs_kept
+        WHERE job_id = \(job) AND (state = 'failed') = FALSE AND finished_at_ms IS NOT NULL
+            AND state IN ('succeeded', 'failed')
+        ORDER BY id DESC
+        """
+    }
+
+    static let lastEndsQuery = """
+        SELECT runs.job_id, runs.id, runs.finished_at_ms, runs.failure_reason,
+            (SELECT finished_at_ms FROM \(successes(of: "job_records.job_id")) LIMIT 1), runs.state
+        FROM job_records CROSS JOIN runs
+        WHERE runs.id = (
+            SELECT id FROM runs INDEXED BY runs_by_job
+            WHERE job_id = job_records.job_id AND state IN ('succeeded', 'failed')
+            ORDER BY id DESC LIMIT 1)
+        """
+
+    /// Returns how the last run of each job ended, in one query: two searches in an index for each job.
     public func lastEnds() throws(RunStoreError) -> [JobID: JobEnd] {
         guard let connection else { return [:] }
         let hidesOutput = hidesOutput
         return try rethrowing(path) {
             var ends: [JobID: JobEnd] = [:]
-            try connection.forEach(
-                """
-                SELECT runs.job_id, runs.id, runs.finished_at_ms, runs.failure_reason,
-                    (SELECT finished_at_ms FROM runs AS other INDEXED BY runs_kept
-                        WHERE other.job_id = job_records.job_id
-                            AND (other.state = 'failed') = FALSE
-                            AND other.finished_at_ms IS NOT NULL AND other.state = 'succeeded'
-                        ORDER BY other.id DESC LIMIT 1),
-                    runs.state
-                FROM job_records CROSS JOIN runs
-                WHERE runs.id = (
-                    SELECT id FROM runs INDEXED BY runs_by_job
-                    WHERE job_id = job_records.job_id AND state IN ('succeeded', 'failed')
-                    ORDER BY id DESC LIMIT 1)
-                """, []
-            ) { row in
+            try connection.forEach(RunHistory.lastEndsQuery, []) { row in
                 guard let job = JobID(row.text(0)) else { return }
                 let failure = row.text(5) == RunState.failed.rawValue ? row.optionalText(3) : nil
                 ends[job] = JobEnd(

@@ -65,4 +65,18 @@ struct AccountHistoryTests {
         #expect(!plan.contains { $0.hasPrefix("SCAN runs") }, "\(plan)")
         #expect(plan.contains { $0.contains("runs_kept (job_id=? AND <expr>=?)") }, "\(plan)")
     }
+
+    @Test(arguments: [
+        RunHistory.lastEndsQuery, "SELECT id FROM \(RunHistory.successes(of: "'a'")) LIMIT 9",
+    ])
+    func `the last success of a million runs is found by an index, without sorting`(
+        query: String
+    ) throws {
+        let plan = try FileConnection(path: "\(bed.path)/history.db").all(
+            "EXPLAIN QUERY PLAN \(query)"
+        ) { $0.text(3) }
+
+        #expect(plan.contains { $0.contains("runs_kept (job_id=? AND <expr>=?)") }, "\(plan)")
+        #expect(!plan.contains { $0.contains("TEMP B-TREE") || $0 == "SCAN runs" }, "\(plan)")
+    }
 }
