@@ -157,7 +157,8 @@ let package = Package(
             path: "Tests/LeaseHolder", swiftSettings: strict),
         // A fork server whose forks say what they find.
         .executableTarget(
-            name: "fork-probe", dependencies: ["Backend", "CLinux"], path: "Tests/ForkProbe",
+            name: "fork-probe", dependencies: ["Backend", "BackendContract", "CLinux", "COpenSSL"],
+            path: "Tests/ForkProbe",
             swiftSettings: strict),
         .target(
             name: "ClarityTestSupport", dependencies: ["ClarityScheduler", "CLinux", "Database"],

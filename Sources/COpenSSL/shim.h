@@ -2,6 +2,7 @@
 #include <openssl/ec.h>
 #include <openssl/encoder.h>
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <openssl/rsa.h>
 #include <openssl/x509.h>
 

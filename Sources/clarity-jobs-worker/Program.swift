@@ -38,14 +38,16 @@ import BackendContract
     /// before they have a handler.
     static func main() {
         var arguments = Array(CommandLine.arguments.dropFirst())
+        // TLS libraries write the keys of each connection into the file that it names.
+        unsetenv("SSLKEYLOGFILE")
         if arguments == ["fork-server"] {
             AttemptMode.waitForFork()
+            // A fork has other variables.
+            unsetenv("SSLKEYLOGFILE")
             arguments = ["attempt"]
         }
         // Whatever this process does, it holds keys, tokens or a password.
         umask(0o077)
-        // TLS libraries write the keys of each connection into the file that it names.
-        unsetenv("SSLKEYLOGFILE")
         // libdispatch tells the journal of each thread whose priority it may not set, as in a
         // service with `Nice=` or a filter of system calls. The thread works all the same.
         setenv("LIBDISPATCH_LOG", "NO", 1)

@@ -1,5 +1,7 @@
 import Backend
+import BackendContract
 import CLinux
+import COpenSSL
 @preconcurrency import Glibc
 
 /// `fork-probe`: a fork server on descriptor 3. Each fork says on descriptor 4 what it finds, a
@@ -9,6 +11,9 @@ import CLinux
 enum ForkProbe {
     static func main() throws {
         try CurlTransport.prepareForForks()
+        // A generator without a state would be seeded by each fork in any case.
+        var drawn: UInt8 = 0
+        guard RAND_bytes(&drawn, 1) == 1, RAND_priv_bytes(&drawn, 1) == 1 else { exit(1) }
         guard clinux_fork_serve(3) == 0 else { exit(1) }
         let out = fdopen(4, "w")
         func say(_ name: String, _ value: some Any) { fputs("\(name) \(value)\n", out) }
@@ -34,8 +39,12 @@ enum ForkProbe {
             var byte: UInt8 = 0
             while read(3, &byte, 1) > 0 {}
         case "greet":
-            let status = try? URLProbe(version: "0").status(of: String(cString: getenv("URL")))
-            exit(status == nil ? 0 : 1)
+            do throws(TransportError) {
+                _ = try URLProbe(version: "0").status(of: String(cString: getenv("URL")))
+                exit(1)
+            } catch {
+                exit(error == .tls ? 0 : 1)
+            }
         default: break
         }
         exit(0)

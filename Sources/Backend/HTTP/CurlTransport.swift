@@ -71,9 +71,9 @@ public final class CurlTransport: HTTPTransport {
 
     private let loop: CurlLoop
 
-    /// Does what libcurl and its TLS library do once in a process: each fork then finds it done. No
-    /// random number passes through a fork: OpenSSL seeds its generator again in a process with
-    /// another id (RAND(7ssl)).
+    /// Does what libcurl and its TLS library do once in a process: each fork then finds it done. It
+    /// draws no random number, and OpenSSL's generators compare the process id at each draw (`fork_id`
+    /// in its providers/implementations/rands/drbg.c), so that forks share none.
     ///
     /// - Throws: `TransportError.library` if libcurl cannot start.
     public static func prepareForForks() throws(TransportError) {

@@ -7,7 +7,7 @@ import Synchronization
 /// Starts the attempts of a busy loop as forks of one process that has loaded the worker's program.
 ///
 /// Loading the program and its libraries often takes more processor time than the attempt. The server
-/// has a single thread, keeps no secret, does nothing but fork, and is started when attempts follow
+/// has a single thread, keeps no secret, makes no connection, and is started when attempts follow
 /// each other closely. Each fork is a child of this process like one that it starts itself, so that a
 /// crash or a hang ends one attempt.
 public final class ForkServer: Sendable {
@@ -19,18 +19,20 @@ public final class ForkServer: Sendable {
         var idle: Duration = .seconds(60)
         /// How long a start may take.
         var patience: Duration = .seconds(10)
-        /// After which time another server takes over, which loads libraries as they are by then: an
-        /// upgrade may have mended one.
+        /// After which time another server takes over, which loads libraries, and reads OpenSSL's
+        /// configuration, as they are by then: an upgrade may have mended one.
         var longest: Duration = .seconds(900)
     }
 
-    /// The variables that are read before a program begins. A server gets no others: its forks may be
-    /// of other accounts.
+    /// The variables that are read before a program begins, or when OpenSSL starts. A server gets no
+    /// others: its forks may be of other accounts. So a variable that only OpenSSL's configuration
+    /// names (`$ENV::NAME`) is not there for it.
     private static let ofLoader: Set<String> = [
         "LD_LIBRARY_PATH", "LD_BIND_NOW", "GLIBC_TUNABLES", "MALLOC_ARENA_MAX",
         "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_", "MALLOC_TOP_PAD_",
         "MALLOC_TRIM_THRESHOLD_", "GNUTLS_SYSTEM_PRIORITY_FILE", "GNUTLS_FORCE_FIPS_MODE",
-        "OPENSSL_CONF", "OPENSSL_MODULES", "OPENSSL_ENGINES", "SWIFT_BACKTRACE", "ASAN_OPTIONS",
+        "OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+        "SWIFT_BACKTRACE", "ASAN_OPTIONS",
         "LSAN_OPTIONS", "TSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH",
     ]
     /// A library that is loaded before the program may count on a program for each attempt.
