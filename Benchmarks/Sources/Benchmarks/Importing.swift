@@ -117,7 +117,7 @@ struct Importing {
         )
         compare("the same", .first, "C, inserts the queued rows alone", .queue)
         compare("the same", .first, "read and archived, no row queued", .unsent)
-        compare("the same", .first, "healthkit-to-sqlite", .peer, limit: 0.08)
+        compare("the same", .first, "healthkit-to-sqlite", .peer, limit: 0.04)
         compare("from the zip", .zip, "from the xml", .first, limit: 1.3)
         compare("again, with a byte of its header changed", .again, "expat", .expat, limit: 0.26)
         compare("again, shuffled within types", .shuffled, "expat", .expat, limit: 0.4)

@@ -101,7 +101,7 @@ struct LongLife {
                 target: "at most 2 times", isMet: ratio <= 2))
         section.notes = [
             "From the program's start to its end, the entry in the audit log included; \(rounds) runs "
-                + "each, in turn, medians and quartiles. Each metric is sealed for its own row "
+                + "each, in turn, medians and quartiles; with one sample before the others came. Each metric is sealed for its own row "
                 + "(`C/metrics.c`); beside it the same numbers in a plain file with an index by type "
                 + "and time, asked by a C program that writes nothing."
         ]
