@@ -17,7 +17,7 @@ help:
 	@echo 'make test-pages  tests the pages of `serve` in Chromium, some two minutes'
 	@echo 'make pictures    makes the pictures of the pages in docs/pictures anew'
 	@echo 'make chaos    breaks all that can be broken; CHAOS="--seed 7 --part kill"'
-	@echo 'make bench    measures the release beside its peers, some ten minutes, and writes Benchmarks/RESULTS.md'
+	@echo 'make bench    measures the release beside its peers, some seventy minutes, and writes Benchmarks/RESULTS.md'
 	@echo 'make conformance  drives the stand-in backend by the deployed one'"'"'s schema, some five minutes'
 	@echo 'make check-api  drives the API of the web pages by its description, some two minutes'
 	@echo 'make fuzz     makes up what others may write, for FUZZ_SECONDS each, 60 without it, and looks for faults'
