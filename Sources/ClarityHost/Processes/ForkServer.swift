@@ -4,7 +4,8 @@ import Glibc
 import Platform
 import Synchronization
 
-/// Starts the attempts of a busy loop as forks of one process that has loaded the worker's program.
+/// Starts the attempts of a loop that starts many as forks of one process that has loaded the worker's
+/// program.
 ///
 /// Loading the program and its libraries often takes more processor time than the attempt. The server
 /// has a single thread, keeps no secret, makes no connection, and is started when attempts follow
@@ -32,8 +33,7 @@ public final class ForkServer: Sendable {
         "MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_PERTURB_", "MALLOC_TOP_PAD_",
         "MALLOC_TRIM_THRESHOLD_", "GNUTLS_SYSTEM_PRIORITY_FILE", "GNUTLS_FORCE_FIPS_MODE",
         "OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES", "OPENSSL_ENGINES",
-        "SWIFT_BACKTRACE", "ASAN_OPTIONS",
-        "LSAN_OPTIONS", "TSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH",
+        "SWIFT_BACKTRACE", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "ASAN_SYMBOLIZER_PATH",
     ]
     /// A library that is loaded before the program may count on a program for each attempt.
     private static let preloading = ["LD_PRELOAD", "LD_AUDIT"]

@@ -101,9 +101,9 @@ private struct IntakeRefusals {
 ///
 /// Of an Apple Health export that comes after another one, the former months count as known: of
 /// their records only fingerprints are made. If one of them turns out to have changed, the export is
-/// read once more, without those that have. One of the size of an earlier export is first looked
-/// through, because it may have nothing new at all: only the fingerprints of its months are made
-/// then, on the caller's thread.
+/// read once more, and what has changed no longer counts as known. One of the size of an earlier
+/// export is first looked through, because it may have nothing new at all: only the fingerprints of
+/// its months are made then, on the caller's thread.
 ///
 /// A file is read again only if both its stamp and its content have changed. The content is
 /// unchanged if the size and the content mark are the same; to find that out, the file is not
